@@ -1,0 +1,15 @@
+"""The command line: parse, call one library function, print. Exit code 2 for bad input."""
+
+import sys
+from typing import NoReturn
+
+
+def main() -> NoReturn:
+    """Entry point of the `colme` command."""
+    try:
+        from colme.cli.app import run
+    except ModuleNotFoundError as missing:
+        sys.exit(
+            f"colme: the command line needs the package {missing.name}: pip install 'colme[sim]'"
+        )
+    sys.exit(run(sys.argv[1:]))

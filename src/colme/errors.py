@@ -1,0 +1,67 @@
+"""What can go wrong, and who erred.
+
+ColmeError
+├── InvalidValue              a value that can never be right, wherever it came from
+│   ├── ConfigError           … in the configuration (the operator erred)
+│   ├── SampleError           … in a sample (the data source erred)
+│   ├── MessageError          … in a message, while it is built (its author erred)
+│   └── SnapshotError         … in a stored state (another version, another agent, damage)
+└── ProtocolError             a move that is not legal now
+    ├── LocalProtocolError    … by the program that drives the agent
+    └── RemoteProtocolError   … by a neighbour; carries its name as `peer`
+
+Each names the field, what was seen and what would be right. The object that raises it is unchanged.
+"""
+
+
+class ColmeError(Exception):
+    """Base of every error raised on purpose."""
+
+    def __init__(self, field: str, seen: object, expected: str) -> None:
+        super().__init__(field, seen, expected)
+        self.field = field
+        self.seen = seen
+        self.expected = expected
+
+    def __str__(self) -> str:
+        return f"{self.field}: saw {self.seen!r}, expected {self.expected}"
+
+
+class InvalidValue(ColmeError, ValueError):  # noqa: N818 (it reads as what it is)
+    """A value that can never be right."""
+
+
+class ConfigError(InvalidValue):
+    """A setting that can never be right."""
+
+
+class SampleError(InvalidValue):
+    """A sample that is not a finite number."""
+
+
+class MessageError(InvalidValue):
+    """A message that can't be built: a field of it is out of range."""
+
+
+class SnapshotError(InvalidValue):
+    """A stored state that does not fit this version or this agent."""
+
+
+class ProtocolError(ColmeError):
+    """A move that is not legal now."""
+
+
+class LocalProtocolError(ProtocolError):
+    """The program that drives the agent made an illegal move."""
+
+
+class RemoteProtocolError(ProtocolError):
+    """A neighbour made an illegal move."""
+
+    def __init__(self, peer: str, field: str, seen: object, expected: str) -> None:
+        super().__init__(field, seen, expected)
+        self.args = (peer, field, seen, expected)
+        self.peer = peer
+
+    def __str__(self) -> str:
+        return f"from {self.peer}: {super().__str__()}"

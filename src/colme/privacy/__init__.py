@@ -1,0 +1,1 @@
+"""Where noise comes from."""

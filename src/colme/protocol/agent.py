@@ -1,0 +1,271 @@
+"""Private-C-ColME, Algorithm 1, as a state machine that returns the work and never does it.
+
+    effects = agent.step(event)
+    if effects.persist:
+        save(agent.snapshot())  # first: noise is drawn once, and kept before any of it is sent
+    send(effects.send)          # then
+
+Same state, same event: same effects. An illegal event raises and leaves the agent as it was.
+What `send` holds derives from released values only; `publish` is for the owner alone.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from colme.errors import ConfigError, LocalProtocolError, RemoteProtocolError
+from colme.protocol import snapshot
+from colme.protocol.events import Begin, Deadline, Effects, Estimate, Event, Observe, Received
+from colme.protocol.messages import ConsensusMessage, Message, ReleaseMessage, SizeMessage
+from colme.protocol.state import EXCHANGE, Peer, Phase, State
+from colme.rules.consensus import (
+    AlphaSchedule,
+    consensus,
+    edge_weight,
+    looks_no_larger_than_two,
+    mixed,
+    next_age,
+    stepped_alpha,
+)
+from colme.rules.decision import DecisionRule
+from colme.rules.release import EVERY_SAMPLE, Profile, Release, ReleaseSchedule
+
+Outbox = list[tuple[str, Message]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What an agent is told once: its name, its neighbours, its data's profile, the rules."""
+
+    name: str
+    neighbours: tuple[str, ...]
+    profile: Profile
+    rule: DecisionRule
+    alpha: AlphaSchedule = stepped_alpha
+    schedule: ReleaseSchedule = EVERY_SAMPLE
+
+    def __post_init__(self) -> None:
+        if len(set(self.neighbours)) < len(self.neighbours):
+            raise ConfigError("neighbours", self.neighbours, "every name once")
+        if self.name in self.neighbours:
+            raise ConfigError("neighbours", self.neighbours, f"names other than {self.name!r}")
+
+
+class Agent:
+    """One agent. Feed samples with `observe`, read `estimate`; drive its rounds with `step`."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        # In name order: float addition is not associative, and every run must repeat the same sums.
+        self._state = State(peers={name: Peer() for name in sorted(settings.neighbours)})
+
+    @classmethod
+    def restore(cls, settings: Settings, data: Mapping[str, Any]) -> Self:
+        """The agent as it was when `snapshot` was taken."""
+        agent = cls(settings)
+        agent._state = snapshot.load(data, name=settings.name, neighbours=agent._state.peers)
+        return agent
+
+    def snapshot(self) -> dict[str, Any]:
+        """The whole state as plain data, fit for JSON."""
+        return snapshot.dump(self._state, name=self.settings.name)
+
+    @property
+    def round(self) -> int:
+        """The last round begun; 0 before the first."""
+        return self._state.round
+
+    @property
+    def phase(self) -> Phase:
+        """Which exchange is open."""
+        return self._state.phase
+
+    @property
+    def draws_due(self) -> int:
+        """How many draws of noise the next `Begin` must bring."""
+        return self._state.stream.draws_due
+
+    @property
+    def release(self) -> Release | None:
+        """My released mean, as my neighbours see it; None before the first."""
+        return self._state.stream.release(self.settings.profile)
+
+    @property
+    def consensus(self) -> float:
+        """The consensus value of the last round, as my neighbours see it."""
+        return self._state.consensus
+
+    @property
+    def accepted(self) -> frozenset[str]:
+        """The neighbours that look to be of my class."""
+        return frozenset(name for name, peer in self._state.peers.items() if peer.looks_alike)
+
+    @property
+    def suspects(self) -> frozenset[str]:
+        """The neighbours I do not wait for."""
+        return frozenset(name for name, peer in self._state.peers.items() if peer.suspect)
+
+    @property
+    def late(self) -> Mapping[str, int]:
+        """How many messages of each neighbour came after their exchange had closed."""
+        return {name: peer.late for name, peer in self._state.peers.items()}
+
+    @property
+    def clamped(self) -> int:
+        """How many samples lay outside the bounds."""
+        return self._state.stream.clamped
+
+    @property
+    def estimate(self) -> Estimate:
+        """The mean of my data, as well as I know it now."""
+        state = self._state
+        if state.stream.count == 0:
+            raise LocalProtocolError("estimate", "no samples", "at least one sample first")
+        local = state.stream.mean
+        return Estimate(
+            round=state.round,
+            value=state.consensus if state.collaborative else local,
+            local=local,
+            class_size=state.class_size,
+            collaborative=state.collaborative,
+        )
+
+    def observe(self, value: float) -> Effects:
+        """Feed one sample."""
+        return self.step(Observe(value))
+
+    def step(self, event: Event) -> Effects:
+        """Take one event and return the work it asks for."""
+        match event:
+            case Observe(value):
+                stream = self._state.stream
+                stream.observe(value, self.settings.profile, self.settings.schedule)
+                return Effects(persist=True)
+            case Begin(number, noise):
+                return self._begin(number, noise)
+            case Received(peer, message):
+                return self._receive(peer, message)
+            case Deadline():
+                if self._state.phase is Phase.IDLE:
+                    raise LocalProtocolError("event", event, "a round to begin first")
+                return self._close_exchanges(at_least_one=True)
+
+    def _begin(self, number: int, noise: tuple[int, ...]) -> Effects:
+        state = self._state
+        if state.phase is not Phase.IDLE:
+            raise LocalProtocolError("round", number, f"round {state.round} to end first")
+        if number <= state.round:
+            raise LocalProtocolError("round", number, f"a round after {state.round}")
+        state.stream.publish(noise)
+        for peer in state.peers.values():
+            if state.round > 0:
+                peer.judge_round()
+            peer.open_round(keep_ahead=number == state.round + 1)
+        state.round = number
+        state.phase = Phase.RELEASE
+        message = ReleaseMessage(round=number, release=self.release)
+        return self._close_exchanges(send=[(name, message) for name in state.peers], persist=True)
+
+    def _receive(self, name: str, message: Message) -> Effects:
+        state = self._state
+        peer = state.peers.get(name)
+        if peer is None:
+            raise RemoteProtocolError(name, "peer", name, f"one of my {list(state.peers)}")
+        if message.round not in (state.round, state.round + 1):
+            expected = f"{state.round} or {state.round + 1}"
+            raise RemoteProtocolError(name, "round", message.round, expected)
+        inbox = peer.now if message.round == state.round else peer.ahead
+        exchange = EXCHANGE[type(message)]
+        if inbox.holds(exchange):
+            expected = f"one {exchange.value} message a round"
+            raise RemoteProtocolError(name, "message", message, expected)
+        inbox.put(message)
+        if inbox is peer.now and exchange.place < state.phase.place:
+            peer.late += 1
+            peer.late_now = True
+            return Effects()
+        return self._close_exchanges()
+
+    def _close_exchanges(
+        self, *, send: Outbox | None = None, persist: bool = False, at_least_one: bool = False
+    ) -> Effects:
+        """Go on through the round for as long as nobody has to be waited for."""
+        state = self._state
+        send = [] if send is None else send
+        publish = None
+        while state.phase is not Phase.IDLE and (at_least_one or self._all_delivered()):
+            at_least_one = False
+            match state.phase:
+                case Phase.RELEASE:
+                    send += self._decide()
+                case Phase.SIZE:
+                    send += self._mix()
+                case Phase.CONSENSUS:
+                    self._keep_consensus_values()
+                    persist = True
+                    publish = self.estimate if state.stream.count else None
+        return Effects(persist=persist, send=tuple(send), publish=publish)
+
+    def _all_delivered(self) -> bool:
+        phase = self._state.phase
+        return all(peer.suspect or peer.now.holds(phase) for peer in self._state.peers.values())
+
+    def _decide(self) -> Outbox:
+        """C_a (line 9), and the set sizes to exchange (lines 10 to 13)."""
+        state = self._state
+        mine = self.release
+        changed = False
+        for name, peer in state.peers.items():
+            message = peer.now.release
+            if message is None:
+                continue  # Not heard this round: the edge rests, and the topology is as it was.
+            theirs = message.release
+            alike = bool(mine and theirs and self.settings.rule.accepts(name, mine, theirs))
+            changed |= alike != peer.looks_alike
+            peer.looks_alike = alike
+            peer.accepted = alike and peer.consensus_round == state.round - 1
+        if mine is not None:
+            state.age = next_age(state.age, changed)
+        state.class_size = 1 + sum(peer.accepted for peer in state.peers.values())
+        state.phase = Phase.SIZE
+        return [
+            (
+                name,
+                SizeMessage(
+                    round=state.round,
+                    size=state.class_size,
+                    degree=len(state.peers),
+                    accepts=peer.accepted,
+                ),
+            )
+            for name, peer in state.peers.items()
+        ]
+
+    def _mix(self) -> Outbox:
+        """The consensus value (line 15) to exchange; whether it is my answer (the last branch)."""
+        state = self._state
+        mine = self.release
+        in_use = [
+            (peer.now.size.size, peer.consensus)
+            for peer in state.peers.values()
+            if peer.accepted and peer.now.size is not None and peer.now.size.accepts
+        ]
+        if mine is not None:
+            mix = mixed(
+                state.consensus,
+                ((edge_weight(state.class_size, size), value) for size, value in in_use),
+            )
+            state.consensus = consensus(self.settings.alpha(state.age), mine.mean, mix)
+        sizes = [state.class_size, *(size for size, _ in in_use)]
+        state.collaborative = not looks_no_larger_than_two(sizes)
+        state.phase = Phase.CONSENSUS
+        message = ConsensusMessage(round=state.round, value=state.consensus)
+        return [(name, message) for name in state.peers]
+
+    def _keep_consensus_values(self) -> None:
+        """What the neighbours sent is for the mix of the next round."""
+        for peer in self._state.peers.values():
+            if peer.now.consensus is not None:
+                peer.consensus = peer.now.consensus.value
+                peer.consensus_round = self._state.round
+        self._state.phase = Phase.IDLE

@@ -1,0 +1,56 @@
+"""What an agent is told, and the work it asks for in return."""
+
+from dataclasses import dataclass
+
+from colme.protocol.messages import Message
+
+
+@dataclass(frozen=True, slots=True)
+class Observe:
+    """A sample arrived."""
+
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """A round begins. `noise`: one draw for each of `Agent.draws_due`, in lattice steps."""
+
+    round: int
+    noise: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A neighbour's message arrived."""
+
+    peer: str
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """The open exchange has waited long enough: go on with what is there."""
+
+
+Event = Observe | Begin | Received | Deadline
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """The owner's answer. `local` is what it would be alone; neither is ever sent."""
+
+    round: int
+    value: float
+    local: float
+    class_size: int
+    collaborative: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effects:
+    """Save the agent's snapshot if `persist`, then `send`, then tell the owner (`publish`)."""
+
+    persist: bool = False
+    send: tuple[tuple[str, Message], ...] = ()
+    publish: Estimate | None = None

@@ -1,0 +1,52 @@
+"""Agents in one process, joined by queues: for tests, demonstrations and embedding."""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+
+from colme.errors import ConfigError
+from colme.protocol.agent import Agent
+from colme.protocol.events import Begin, Effects, Estimate, Received
+from colme.protocol.messages import Message
+
+NoiseSource = Callable[[float], int]
+"""Draws from the discrete Laplace distribution of the given scale (see `colme.privacy`)."""
+
+
+class Network:
+    """Real agents that exchange real messages, in the order they were sent."""
+
+    def __init__(self, agents: Iterable[Agent], noise: NoiseSource) -> None:
+        self.agents: Mapping[str, Agent] = {agent.settings.name: agent for agent in agents}
+        self.round = 0
+        self._noise = noise
+        self._in_flight: deque[tuple[str, str, Message]] = deque()
+        for name, agent in self.agents.items():
+            for peer in agent.settings.neighbours:
+                if peer not in self.agents or name not in self.agents[peer].settings.neighbours:
+                    raise ConfigError(
+                        f"{name}.neighbours", peer, f"an agent that also lists {name}"
+                    )
+
+    def observe(self, name: str, value: float) -> None:
+        """Feed one sample to one agent."""
+        self.agents[name].observe(value)
+
+    def estimate(self, name: str) -> Estimate:
+        """One agent's answer."""
+        return self.agents[name].estimate
+
+    def run_round(self, samples: Mapping[str, float] | None = None) -> None:
+        """Feed each agent its sample, if given, and let all of them go through one round."""
+        for name, value in (samples or {}).items():
+            self.observe(name, value)
+        self.round += 1
+        for name, agent in self.agents.items():
+            scale = agent.settings.profile.lattice_scale
+            draws = tuple(self._noise(scale) for _ in range(agent.draws_due))
+            self._post(name, agent.step(Begin(self.round, draws)))
+        while self._in_flight:
+            sender, receiver, message = self._in_flight.popleft()
+            self._post(receiver, self.agents[receiver].step(Received(sender, message)))
+
+    def _post(self, sender: str, effects: Effects) -> None:
+        self._in_flight.extend((sender, receiver, message) for receiver, message in effects.send)

@@ -1,0 +1,83 @@
+"""An agent's state as plain data and back. The state's own type hints are the format."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from functools import cache
+from math import isfinite
+from types import NoneType, UnionType
+from typing import Any, cast, get_args, get_origin, get_type_hints
+
+from colme.errors import InvalidValue, SnapshotError
+from colme.protocol.state import State
+
+VERSION = 1
+
+
+def dump(state: State, *, name: str) -> dict[str, Any]:
+    """Plain data: dicts, strings and numbers that JSON keeps exactly."""
+    return {"version": VERSION, "name": name, "state": _plain(state)}
+
+
+def load(data: Mapping[str, Any], *, name: str, neighbours: Collection[str]) -> State:
+    """The state that `dump` wrote, for the same agent among the same neighbours."""
+    if not isinstance(data, Mapping):
+        raise SnapshotError("snapshot", data, "a mapping with version, name and state")
+    for field, expected in (("version", VERSION), ("name", name)):
+        if data.get(field) != expected:
+            raise SnapshotError(field, data.get(field), repr(expected))
+    state: State = _typed(State, data.get("state"), "state")
+    if set(state.peers) != set(neighbours):
+        raise SnapshotError("state.peers", sorted(state.peers), f"{sorted(neighbours)}")
+    state.peers = {peer: state.peers[peer] for peer in neighbours}
+    return state
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return value.value if isinstance(value, Enum) else value
+
+
+_hints = cache(get_type_hints)
+
+
+def _typed(kind: Any, value: Any, path: str) -> Any:
+    """`value` as `kind`, or an error that names the path to what does not fit."""
+    if isinstance(kind, UnionType):
+        (kind,) = (option for option in get_args(kind) if option is not NoneType)
+        return None if value is None else _typed(kind, value, path)
+    if get_origin(kind) is dict:
+        _require(isinstance(value, dict), path, value, "a mapping")
+        item = get_args(kind)[1]
+        return {key: _typed(item, entry, f"{path}.{key}") for key, entry in value.items()}
+    if is_dataclass(kind):
+        hints = _hints(cast(type, kind))
+        _require(
+            isinstance(value, dict) and value.keys() == hints.keys(),
+            path,
+            value,
+            f"a mapping with {', '.join(hints)}",
+        )
+        parts = {key: _typed(hint, value[key], f"{path}.{key}") for key, hint in hints.items()}
+        try:
+            return kind(**parts)  # type: ignore[operator]  # a dataclass type, not an instance
+        except InvalidValue as error:
+            raise SnapshotError(f"{path}.{error.field}", error.seen, error.expected) from error
+    if issubclass(kind, Enum):
+        options = [option.value for option in kind]
+        _require(value in options, path, value, f"one of {options}")
+        return kind(value)
+    if kind is float:
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        _require(number and isfinite(value), path, value, "a finite number")
+        return float(value)
+    _require(type(value) is kind, path, value, f"of type {kind.__name__}")
+    return value
+
+
+def _require(condition: bool, path: str, seen: object, expected: str) -> None:
+    if not condition:
+        raise SnapshotError(path, seen, expected)

@@ -1,0 +1,103 @@
+"""All that an agent remembers, as plain values: what a snapshot holds."""
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from colme.protocol.messages import ConsensusMessage, Message, ReleaseMessage, SizeMessage
+from colme.protocol.stream import Stream
+
+SUSPECT_AFTER = 3
+"""Missed rounds in a row after which nobody waits for a neighbour any more."""
+TRUSTED_AFTER = 2
+"""Clean rounds in a row that bring a suspect back."""
+
+
+class Phase(Enum):
+    """Which exchange of the round is open; a round runs through them from top to bottom."""
+
+    RELEASE = "release"
+    SIZE = "size"
+    CONSENSUS = "consensus"
+    IDLE = "idle"
+
+    @property
+    def place(self) -> int:
+        """Its place in the round."""
+        return _ORDER.index(self)
+
+
+_ORDER = tuple(Phase)
+EXCHANGE: dict[type[Message], Phase] = {
+    ReleaseMessage: Phase.RELEASE,
+    SizeMessage: Phase.SIZE,
+    ConsensusMessage: Phase.CONSENSUS,
+}
+"""The exchange each message belongs to."""
+
+
+@dataclass(slots=True)
+class Inbox:
+    """One neighbour's messages of one round, a field for each exchange."""
+
+    release: ReleaseMessage | None = None
+    size: SizeMessage | None = None
+    consensus: ConsensusMessage | None = None
+
+    def holds(self, exchange: Phase) -> bool:
+        """Whether the message of this exchange is here."""
+        return getattr(self, exchange.value) is not None
+
+    def put(self, message: Message) -> None:
+        """Keep a message."""
+        setattr(self, EXCHANGE[type(message)].value, message)
+
+    @property
+    def complete(self) -> bool:
+        """Whether all three exchanges are here."""
+        return all(map(self.holds, EXCHANGE.values()))
+
+
+@dataclass(slots=True)
+class Peer:
+    """What I hold about a neighbour."""
+
+    # The paper starts every consensus value at 0, so all of "round 0" is known to all.
+    consensus: float = 0.0
+    consensus_round: int = 0
+    looks_alike: bool = False
+    accepted: bool = False
+    now: Inbox = field(default_factory=Inbox)
+    ahead: Inbox = field(default_factory=Inbox)
+    late: int = 0
+    late_now: bool = False
+    suspect: bool = False
+    streak: int = 0
+
+    def judge_round(self) -> None:
+        """Count rounds in a row that speak against its standing; enough of them change it."""
+        # Nobody waits for a suspect, so it may be late and still clean.
+        clean = self.now.complete and (self.suspect or not self.late_now)
+        self.streak = self.streak + 1 if clean == self.suspect else 0
+        if self.streak == (TRUSTED_AFTER if self.suspect else SUSPECT_AFTER):
+            self.suspect = not self.suspect
+            self.streak = 0
+
+    def open_round(self, *, keep_ahead: bool) -> None:
+        """Make room for a new round; what came ahead of time is kept if it was for this one."""
+        self.now = self.ahead if keep_ahead else Inbox()
+        self.ahead = Inbox()
+        self.accepted = self.late_now = False
+
+
+@dataclass(slots=True)
+class State:
+    """An agent between two events."""
+
+    round: int = 0
+    phase: Phase = Phase.IDLE
+    consensus: float = 0.0
+    age: int = 0
+    class_size: int = 1
+    collaborative: bool = False
+    stream: Stream = field(default_factory=Stream)
+    peers: dict[str, Peer] = field(default_factory=dict)

@@ -1,0 +1,1 @@
+"""The mathematics of the paper: scalars in, scalars out, one citation each."""

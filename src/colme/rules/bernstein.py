@@ -1,0 +1,91 @@
+"""Bernstein's condition: sums, tails, thresholds and error bounds (Sec. II-C and II-D).
+
+X ~ BC(mu, sigma2, beta) when |E(X - mu)^k| <= k!/2 * sigma2 * beta^(k-2) for k = 2, 3, ...
+(Def. 2). A larger beta is always allowed (the monotonicity remark), so every bound here may be used
+with a parameter that is merely large enough.
+"""
+
+import math
+from collections.abc import Sequence
+from math import exp, factorial, log, sqrt
+
+SMALLEST_RATIO = 1 / (2 * sqrt(3))
+"""No random variable has beta / sigma below this (the remark after Def. 2, from k = 4)."""
+
+
+def moment_bound(k: int, sigma2: float, beta: float) -> float:
+    """Def. 2: the largest |E(X - mu)^k| that Bernstein's condition allows."""
+    return factorial(k) / 2 * sigma2 * math.pow(beta, k - 2)
+
+
+def parameter_of_moments(central_moments: Sequence[float]) -> float:
+    """The smallest beta that meets Def. 2 for the moments given, of order k = 2, 3, 4, ..."""
+    sigma2 = central_moments[0]
+    return max(
+        math.pow(2 * abs(moment) / (factorial(k) * sigma2), 1 / (k - 2))
+        for k, moment in enumerate(central_moments[1:], start=3)
+    )
+
+
+def uniform_parameter(half_range: float) -> float:
+    """Lemma 2: the uniform distribution on [mu - L, mu + L] has beta = L / (2 sqrt 5)."""
+    return half_range / (2 * sqrt(5))
+
+
+def laplace_parameter(scale: float) -> float:
+    """Laplace(mu, b) has E(X - mu)^k = k! b^k for even k, so beta = b = sigma / sqrt 2."""
+    return scale
+
+
+def gaussian_parameter(sigma: float) -> float:
+    """E(X - mu)^4 = 3 sigma^4 asks for beta >= sigma / 2, and no other moment asks for more."""
+    return sigma / 2
+
+
+def bounded_parameter(max_deviation: float) -> float:
+    """|X - mu| <= B gives |E(X - mu)^k| <= B^(k-2) sigma2, and k!/2 >= 3^(k-2): beta = B / 3."""
+    return max_deviation / 3
+
+
+def sum_parameter(sigmas: Sequence[float], betas: Sequence[float]) -> float:
+    """Lemma 3: the parameter of X_1 +- ... +- X_n for independent X_i (their variances add)."""
+    return min(sum(betas), sqrt(len(betas)) * max(*sigmas, *betas))
+
+
+def tail_bound(x: float, sigma2: float, beta: float) -> float:
+    """Lemma 4: P(|X - mu| >= x) is at most this, for x > 0."""
+    if x <= 0 or sigma2 + beta * x == 0:
+        return 1.0 if x <= 0 else 0.0
+    return min(1.0, 2 * exp(-(x * x) / (2 * (sigma2 + beta * x))))
+
+
+def threshold(theta: float, sigma2: float, beta: float) -> float:
+    """Sec. II-D, the first z_theta: the root of the tail bound at level theta <= 2."""
+    s = log(2 / theta)
+    return beta * s + sqrt(beta * beta * s * s + 2 * sigma2 * s)
+
+
+def simple_threshold(theta: float, sigma2: float, beta: float) -> float:
+    """Sec. II-D, the simpler z_theta for theta <= 2; never below the first one."""
+    s = log(2 / theta)
+    return 2 * beta * s + sqrt(2 * sigma2 * s)
+
+
+def type_one_bound(z: float, sigma2: float, beta: float) -> float:
+    """Sec. II-D: the probability of |Z| >= z under equal means is at most this."""
+    return tail_bound(z, sigma2, beta)
+
+
+def type_two_bound(gap: float, z: float, sigma2: float, beta: float) -> float:
+    """Sec. II-D: the probability of |Z| < z for means `gap` apart; says nothing for gap <= z."""
+    return tail_bound(gap - z, sigma2, beta)
+
+
+def type_two_asymptote(gap: float, t: int, beta_a: float, beta_b: float) -> float:
+    """Sec. III-C: exp(-gap sqrt(t) / (2 (beta_a + beta_b))), how the type-II bound falls.
+
+    `beta_a`, `beta_b` are the parameters of one released sample (beta-tilde-bar). The bound's
+    exponent approaches this one; the bound itself keeps a factor that grows slower than any
+    exponential in sqrt(t).
+    """
+    return exp(-gap * sqrt(t) / (2 * (beta_a + beta_b)))

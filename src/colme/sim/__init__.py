@@ -1,0 +1,1 @@
+"""Simulation: graphs, placements of agents in classes, and runs."""
