@@ -26,7 +26,7 @@ def theory(
     half_range: Annotated[
         float | None,
         typer.Option(
-            help="Half the width of the data's bounds; of uniform data, sigma * sqrt(3), if not given."
+            help="Half the width of the data's bounds; sigma * sqrt(3) (uniform) if not given."
         ),
     ] = None,
     draws: Annotated[

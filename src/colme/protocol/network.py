@@ -2,11 +2,14 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from typing import Self
 
 from colme.errors import ConfigError
-from colme.protocol.agent import Agent
+from colme.protocol.agent import Agent, Settings
 from colme.protocol.events import Begin, Effects, Estimate, Received
 from colme.protocol.messages import Message
+from colme.rules.decision import DecisionRule
+from colme.rules.release import Profile
 
 NoiseSource = Callable[[float], int]
 """Draws from the discrete Laplace distribution of the given scale (see `colme.privacy`)."""
@@ -26,6 +29,24 @@ class Network:
                     raise ConfigError(
                         f"{name}.neighbours", peer, f"an agent that also lists {name}"
                     )
+
+    @classmethod
+    def of_equals(
+        cls,
+        neighbours: Mapping[str, Iterable[str]],
+        *,
+        profile: Profile,
+        rule: DecisionRule,
+        noise: NoiseSource,
+    ) -> Self:
+        """Agents that share a profile and a rule, from each one's list of neighbours."""
+        return cls(
+            (
+                Agent(Settings(name=name, neighbours=tuple(peers), profile=profile, rule=rule))
+                for name, peers in neighbours.items()
+            ),
+            noise,
+        )
 
     def observe(self, name: str, value: float) -> None:
         """Feed one sample to one agent."""

@@ -1,0 +1,87 @@
+"""The command line: what it prints, and how it refuses."""
+
+import json
+import math
+
+import pytest
+
+from colme import __version__
+from colme.cli.app import run
+
+
+def test_theory_as_json_is_one_object_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = "--agents 200 --degree 5 --means 0.2,0.4,0.8 --sigma 0.5 --epsilon 1 --draws 20"
+    assert run(["theory", *arguments.split(), "--seed", "1", "--json"]) == 0
+    printed = capsys.readouterr()
+    answer = json.loads(printed.out)
+    assert printed.err == ""
+    assert answer["local"] == pytest.approx(0.25)
+    assert answer["ideal"] < answer["local"] < answer["theorem1"]
+    assert answer["sigma2_dp"] == pytest.approx(6)
+    assert answer["collaboration_pays"] is False
+    assert answer["smallest_epsilon"] == pytest.approx(math.sqrt(6 / answer["corollary1_bound"]))
+
+
+def test_classes_with_equal_means_are_one_class(capsys: pytest.CaptureFixture[str]) -> None:
+    answers = []
+    for means in ("0.5", "0.5,0.5", "0.4,0.6"):
+        run(["theory", "--means", means, "--draws", "5", "--json"])
+        answers.append(json.loads(capsys.readouterr().out))
+    assert answers[0]["ideal"] == answers[1]["ideal"] < answers[2]["ideal"]
+
+
+def test_where_nobody_can_meet_no_epsilon_makes_it_pay(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["theory", "--degree", "0", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["smallest_epsilon"] is None
+    assert answer["collaboration_pays"] is False
+    assert run(["theory", "--degree", "0"]) == 0
+    assert "No epsilon makes it pay" in capsys.readouterr().out
+
+
+def test_theory_for_people_answers_the_question(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["theory", "--degree", "20", "--draws", "5"]) == 0
+    printed = capsys.readouterr().out
+    assert "At epsilon = 1 collaboration pays" in printed
+    assert "It pays for every epsilon above 0.86" in printed
+
+
+def test_the_demonstration_shows_errors_and_groups(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["demo", "--rounds", "80", "--epsilon", "inf"]) == 0
+    printed = capsys.readouterr().out
+    assert "alone" in printed
+    assert "The class structure they found" in printed
+
+
+def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out == f"colme {__version__}\n"
+    assert run([]) == 0
+    assert "theory" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ("theory --epsilon 0", "epsilon: saw 0.0, expected a number above 0"),
+        ("theory --epsilon nan", "epsilon: saw nan"),
+        ("theory --sigma -1", "half_range: saw -1.7"),
+        ("theory --degree 300", "degree: saw 300, expected 0 to agents - 1 = 199"),
+        ("theory --agents 31 --degree 5", "31 agents x 5 is odd"),
+        ("theory --means a,b", "--means: saw 'a,b'"),
+        ("theory --agents many", "'--agents'"),
+        ("theory --draws 0", "'--draws'"),
+        ("demo --epsilon -1", "epsilon: saw -1.0"),
+        ("nothing", "No such command 'nothing'"),
+        ("theory --nothing", "No such option: --nothing"),
+    ],
+)
+def test_bad_input_is_refused_in_one_line_with_exit_code_2(
+    arguments: str, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(arguments.split()) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("colme: ")
+    assert printed.err.count("\n") == 1
+    assert text in printed.err

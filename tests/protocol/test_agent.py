@@ -1,0 +1,302 @@
+"""The agent's moves: legal ones, and illegal ones that leave it as it was."""
+
+import math
+from collections.abc import Callable
+
+import pytest
+
+from colme.errors import (
+    ColmeError,
+    ConfigError,
+    LocalProtocolError,
+    MessageError,
+    RemoteProtocolError,
+    SampleError,
+)
+from colme.protocol.agent import Agent, Settings
+from colme.protocol.events import Begin, Deadline, Event, Observe, Received
+from colme.protocol.messages import ConsensusMessage, Message, ReleaseMessage, SizeMessage
+from colme.protocol.state import Phase
+from colme.rules.decision import Oracle
+from colme.rules.release import Profile, Release
+
+PROFILE = Profile.bounded(0, 1, epsilon=2)
+MEAN = Release(count=1, mean=0.5, variance=0.1, beta=0.1)
+
+
+def make_agent(*neighbours: str) -> Agent:
+    rule = Oracle(frozenset(neighbours))
+    return Agent(Settings(name="me", neighbours=neighbours, profile=PROFILE, rule=rule))
+
+
+def release(number: int, value: Release | None = MEAN) -> ReleaseMessage:
+    return ReleaseMessage(round=number, release=value)
+
+
+def size(number: int, value: int = 2, accepts: bool = True) -> SizeMessage:
+    return SizeMessage(round=number, size=value, degree=value, accepts=accepts)
+
+
+def consensus(number: int, value: float = 0.5) -> ConsensusMessage:
+    return ConsensusMessage(round=number, value=value)
+
+
+def deliver_round(agent: Agent, peer: str, number: int) -> None:
+    for message in (release(number), size(number), consensus(number)):
+        agent.step(Received(peer, message))
+
+
+def begin(agent: Agent, number: int, sample: float = 0.5) -> None:
+    agent.observe(sample)
+    agent.step(Begin(number, (0,) * agent.draws_due))
+
+
+def phase_of(agent: Agent) -> Phase:
+    return agent.phase
+
+
+def test_a_round_sends_three_exchanges_and_then_publishes() -> None:
+    agent = make_agent("peer")
+    agent.observe(0.75)
+    sent: list[Message] = []
+    published = []
+    for event in (
+        Begin(1, (7,)),
+        Received("peer", release(1)),
+        Received("peer", size(1)),
+        Received("peer", consensus(1)),
+    ):
+        effects = agent.step(event)
+        sent += [message for _, message in effects.send]
+        published.append(effects.publish)
+    assert [type(message) for message in sent] == [ReleaseMessage, SizeMessage, ConsensusMessage]
+    assert published[:3] == [None] * 3
+    assert published[3] == agent.estimate
+    assert agent.estimate.value == agent.estimate.local == 0.75
+
+
+def test_noise_is_persisted_before_the_release_is_sent() -> None:
+    agent = make_agent("peer")
+    assert agent.observe(0.5).persist
+    effects = agent.step(Begin(1, (3,)))
+    assert effects.persist
+    assert effects.send
+
+
+def test_what_is_sent_depends_on_released_values_only() -> None:
+    """Two data sets and two noises with the same released sums: every message is the same."""
+    step = PROFILE.lattice_step
+    first, second = make_agent("peer"), make_agent("peer")
+    sent: list[list[object]] = [[], []]
+    for number, (x, shift) in enumerate([(0.5, 1000), (0.25, -77), (0.75, 31)], start=1):
+        for box, agent, value, draw in (
+            (sent[0], first, x, shift),
+            (sent[1], second, x + 64 * step, shift - 64),
+        ):
+            agent.observe(value)
+            box += agent.step(Begin(number, (draw,))).send
+            for message in (release(number), size(number), consensus(number)):
+                box += agent.step(Received("peer", message)).send
+    assert sent[0] == sent[1]
+    assert first.estimate.local != second.estimate.local
+
+
+def test_messages_ahead_of_time_wait_for_their_exchange_and_round() -> None:
+    agent = make_agent("a", "b")
+    begin(agent, 1)
+    deliver_round(agent, "a", 1)
+    agent.step(Received("a", release(2)))
+    assert phase_of(agent) is Phase.RELEASE
+    deliver_round(agent, "b", 1)
+    assert phase_of(agent) is Phase.IDLE
+    begin(agent, 2)
+    agent.step(Received("b", release(2)))
+    assert phase_of(agent) is Phase.SIZE
+
+
+def test_an_agent_without_a_release_is_nobodys_neighbour() -> None:
+    agent = make_agent("peer")
+    agent.step(Begin(1, ()))
+    effects = agent.step(Received("peer", release(1)))
+    ((_, message),) = effects.send
+    assert isinstance(message, SizeMessage)
+    assert (message.size, message.accepts) == (1, False)
+    agent.step(Received("peer", size(1, 1, accepts=False)))
+    assert agent.step(Received("peer", consensus(1))).publish is None
+    with pytest.raises(LocalProtocolError, match="no samples"):
+        agent.estimate  # noqa: B018
+
+
+def test_an_edge_counts_only_if_it_worked_both_ways() -> None:
+    """The neighbour did not get my release, so it does not use the edge; nor do I."""
+    agent, alone = make_agent("peer"), make_agent()
+    for number in (1, 2, 3):
+        begin(agent, number)
+        begin(alone, number)
+        agent.step(Received("peer", release(number)))
+        agent.step(Received("peer", size(number, accepts=False)))
+        agent.step(Received("peer", consensus(number, 100.0)))
+        assert agent.consensus == alone.consensus
+
+
+def test_without_last_rounds_consensus_value_the_edge_rests_but_the_topology_stays() -> None:
+    agent = make_agent("peer")
+    begin(agent, 1)
+    deliver_round(agent, "peer", 1)
+    begin(agent, 2)
+    agent.step(Received("peer", release(2)))
+    agent.step(Received("peer", size(2)))
+    agent.step(Deadline())
+    begin(agent, 3)
+    ((_, message),) = agent.step(Received("peer", release(3))).send
+    assert isinstance(message, SizeMessage)
+    assert not message.accepts
+    assert agent.accepted == {"peer"}
+
+
+def test_a_deadline_closes_one_exchange_and_late_messages_are_counted_and_dropped() -> None:
+    agent, other = make_agent("a", "b"), make_agent("a", "b")
+    for machine in (agent, other):
+        begin(machine, 1)
+        machine.step(Received("a", release(1)))
+        machine.step(Deadline())
+        assert phase_of(machine) is Phase.SIZE
+    agent.step(Received("b", release(1)))
+    for machine in (agent, other):
+        machine.step(Received("a", size(1)))
+        machine.step(Deadline())
+        machine.step(Deadline())
+    assert agent.late == {"a": 0, "b": 1}
+    assert agent.consensus == other.consensus
+
+
+def test_three_missed_rounds_make_a_suspect_and_two_clean_ones_bring_it_back() -> None:
+    agent = make_agent("a", "b")
+    waits = []
+    for number in range(1, 9):
+        begin(agent, number)
+        deliver_round(agent, "a", number)
+        waits.append(agent.phase is not Phase.IDLE)
+        if number in (5, 6) or number == 8:
+            deliver_round(agent, "b", number)
+        while agent.phase is not Phase.IDLE:
+            agent.step(Deadline())
+    assert waits == [True, True, True, False, False, False, True, True]
+
+
+def test_missed_rounds_are_never_replayed() -> None:
+    agent = make_agent("peer")
+    begin(agent, 1)
+    deliver_round(agent, "peer", 1)
+    agent.step(Received("peer", release(2)))
+    begin(agent, 9)
+    assert phase_of(agent) is Phase.RELEASE
+    agent.step(Received("peer", release(9)))
+    assert phase_of(agent) is Phase.SIZE
+
+
+def test_samples_outside_the_bounds_are_clamped_and_counted() -> None:
+    agent = make_agent()
+    for value in (-5.0, 0.25, 1e300):
+        agent.observe(value)
+    assert agent.clamped == 2
+    assert agent.estimate.local == pytest.approx((0 + 0.25 + 1) / 3)
+
+
+def busy_agent() -> Agent:
+    agent = make_agent("a", "b")
+    begin(agent, 1)
+    deliver_round(agent, "a", 1)
+    return agent
+
+
+ILLEGAL: dict[str, tuple[Event, type[ColmeError], str]] = {
+    "nan": (Observe(math.nan), SampleError, "sample: saw nan, expected a finite number"),
+    "infinity": (Observe(-math.inf), SampleError, "sample: saw -inf"),
+    "text": (Observe("0.5"), SampleError, "sample: saw '0.5'"),  # type: ignore[arg-type]
+    "huge int": (Observe(10**400), SampleError, "sample"),
+    "begin while a round is open": (Begin(2, ()), LocalProtocolError, "round 1 to end first"),
+    "unknown neighbour": (Received("x", release(1)), RemoteProtocolError, "from x: peer"),
+    "old round": (Received("b", release(3)), RemoteProtocolError, "round: saw 3, expected 1 or 2"),
+    "repeated": (Received("a", release(1)), RemoteProtocolError, "one release message a round"),
+}
+
+
+@pytest.mark.parametrize(("event", "error", "text"), ILLEGAL.values(), ids=list(ILLEGAL))
+def test_an_illegal_event_is_named_and_changes_nothing(
+    event: Event, error: type[ColmeError], text: str
+) -> None:
+    agent = busy_agent()
+    before = agent.snapshot()
+    with pytest.raises(error, match=text):
+        agent.step(event)
+    assert agent.snapshot() == before
+
+
+@pytest.mark.parametrize(
+    ("event", "text"),
+    [
+        (Deadline(), "a round to begin first"),
+        (Begin(0, (0,)), "a round after 0"),
+        (Begin(1, ()), "noise: saw '0 draws', expected 1"),
+        (Begin(1, (0, 0)), "noise: saw '2 draws', expected 1"),
+        (Begin(1, (0.5,)), "whole numbers"),  # type: ignore[arg-type]
+    ],
+)
+def test_an_illegal_event_of_an_idle_agent_changes_nothing(event: Event, text: str) -> None:
+    agent = make_agent("a")
+    agent.observe(0.5)
+    before = agent.snapshot()
+    with pytest.raises(LocalProtocolError, match=text):
+        agent.step(event)
+    assert agent.snapshot() == before
+
+
+@pytest.mark.parametrize(
+    ("build", "field"),
+    [
+        (lambda: size(1, 0), "size"),
+        (lambda: SizeMessage(round=1, size=4, degree=2, accepts=True), "size"),
+        (lambda: release(0), "round"),
+        (lambda: consensus(1, math.nan), "value"),
+        (lambda: consensus(1, 1e300), "value"),
+        (lambda: Release(count=0, mean=0, variance=0, beta=0), "count"),
+        (lambda: Release(count=1, mean=math.inf, variance=0, beta=0), "mean"),
+        (lambda: Release(count=1, mean=0, variance=-1, beta=0), "variance"),
+        (lambda: Release(count=1, mean=0, variance=0, beta=math.nan), "beta"),
+    ],
+)
+def test_an_impossible_message_cannot_be_built(build: Callable[[], object], field: str) -> None:
+    with pytest.raises(MessageError) as caught:
+        build()
+    assert caught.value.field == field
+
+
+@pytest.mark.parametrize(
+    ("field", "change"),
+    [
+        ("epsilon", {"epsilon": 0}),
+        ("epsilon", {"epsilon": -1}),
+        ("epsilon", {"epsilon": math.nan}),
+        ("epsilon", {"epsilon": 1e-300}),
+        ("bounds", {"bounds": (1, 0)}),
+        ("bounds", {"bounds": (0, math.nan)}),
+        ("bounds", {"bounds": (-math.inf, 0)}),
+        ("sigma2", {"sigma2": 0.3}),
+        ("sigma2", {"sigma2": math.nan}),
+        ("beta", {"beta": 0.01}),
+        ("beta", {"beta": math.inf}),
+    ],
+)
+def test_a_profile_that_cannot_be_is_refused(field: str, change: dict[str, object]) -> None:
+    good = {"bounds": (0.0, 1.0), "sigma2": 0.1, "beta": 0.3, "epsilon": 1.0}
+    with pytest.raises(ConfigError) as caught:
+        Profile(**(good | change))  # type: ignore[arg-type]
+    assert caught.value.field == field
+
+
+def test_an_agent_is_not_its_own_neighbour_nor_has_one_twice() -> None:
+    with pytest.raises(ConfigError, match="names other than 'me'"):
+        make_agent("a", "me")
+    with pytest.raises(ConfigError, match="every name once"):
+        make_agent("a", "a")

@@ -1,0 +1,45 @@
+"""Joined agents."""
+
+import pytest
+
+from colme.errors import ConfigError
+from colme.protocol.agent import Agent, Settings
+from colme.protocol.network import Network
+from colme.rules.decision import Oracle
+from colme.rules.release import Profile
+
+
+def agent(name: str, *neighbours: str) -> Agent:
+    return Agent(
+        Settings(
+            name=name,
+            neighbours=neighbours,
+            profile=Profile.bounded(0, 1, epsilon=5),
+            rule=Oracle(frozenset("abc")),
+        )
+    )
+
+
+def test_neighbours_must_know_each_other() -> None:
+    with pytest.raises(ConfigError, match=r"a.neighbours: saw 'b', expected an agent that also"):
+        Network([agent("a", "b"), agent("b")], noise=lambda _: 0)
+    with pytest.raises(ConfigError, match="saw 'x'"):
+        Network([agent("a", "x")], noise=lambda _: 0)
+
+
+def test_agents_may_have_no_sample_or_several_in_a_round() -> None:
+    network = Network(
+        [agent("a", "b", "c"), agent("b", "a", "c"), agent("c", "a", "b")], noise=lambda _: 0
+    )
+    for _ in range(30):
+        network.observe("a", 0.25)
+        network.observe("a", 0.75)
+        network.run_round({"b": 0.5})
+    assert network.agents["a"].release is not None
+    assert network.agents["a"].release.count == 60
+    assert network.agents["a"].estimate.class_size == 2
+    assert network.agents["c"].release is None
+    network.run_round({"c": 0.5})
+    network.run_round()
+    assert network.estimate("c").collaborative
+    assert network.estimate("c").class_size == 3

@@ -1,0 +1,66 @@
+"""Stored states: only those of this version and this agent, undamaged, are taken back."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from colme.errors import SnapshotError
+from colme.protocol.agent import Agent, Settings
+from colme.protocol.events import Begin, Received
+from colme.protocol.messages import SizeMessage
+from colme.rules.decision import Bernstein, PowerTheta
+from colme.rules.release import Profile
+
+SETTINGS = Settings(
+    name="me",
+    neighbours=("b", "a"),
+    profile=Profile.bounded(0, 1, epsilon=1),
+    rule=Bernstein(PowerTheta(3, 1 / 5)),
+)
+
+
+def snapshot() -> dict[str, Any]:
+    agent = Agent(SETTINGS)
+    agent.observe(0.5)
+    agent.step(Begin(1, (5,)))
+    agent.step(Received("a", SizeMessage(round=1, size=1, degree=1, accepts=False)))
+    return agent.snapshot()
+
+
+def test_the_order_in_which_storage_returns_the_peers_does_not_matter() -> None:
+    data = snapshot()
+    data["state"]["peers"] = dict(reversed(data["state"]["peers"].items()))
+    assert list(Agent.restore(SETTINGS, data).snapshot()["state"]["peers"]) == ["a", "b"]
+
+
+DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
+    "version": (lambda d: d.update(version=2), "version: saw 2, expected 1"),
+    "name": (lambda d: d.update(name="you"), "name: saw 'you', expected 'me'"),
+    "no state": (lambda d: d.pop("state"), "state: saw None"),
+    "peers": (lambda d: d["state"]["peers"].pop("a"), "state.peers: saw .*, expected .*'a', 'b'"),
+    "phase": (lambda d: d["state"].update(phase="x"), "state.phase: saw 'x', expected one of"),
+    "count": (lambda d: d["state"]["stream"].update(count="7"), "state.stream.count: saw '7'"),
+    "flag": (lambda d: d["state"].update(collaborative=1), "state.collaborative: saw 1"),
+    "nan": (lambda d: d["state"].update(consensus=float("nan")), "state.consensus: saw nan"),
+    "missing field": (lambda d: d["state"]["stream"].pop("count"), "state.stream: saw"),
+    "message": (
+        lambda d: d["state"]["peers"]["a"]["now"]["size"].update(size=9),
+        "state.peers.a.now.size.size: saw 9, expected 1 to degree",
+    ),
+}
+
+
+@pytest.mark.parametrize(("damage", "text"), DAMAGE.values(), ids=list(DAMAGE))
+def test_a_state_that_does_not_fit_is_refused_by_name(
+    damage: Callable[[dict[str, Any]], object], text: str
+) -> None:
+    data = snapshot()
+    damage(data)
+    with pytest.raises(SnapshotError, match=text):
+        Agent.restore(SETTINGS, data)
+
+
+def test_something_else_than_a_snapshot_is_refused() -> None:
+    with pytest.raises(SnapshotError, match="a mapping"):
+        Agent.restore(SETTINGS, ["not", "a", "snapshot"])  # type: ignore[arg-type]

@@ -1,0 +1,83 @@
+"""Small worlds to test in: scripted samples and noise on the lattice, joined agents."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from colme.graph import Graph
+from colme.protocol.agent import Agent, Settings
+from colme.protocol.network import Network
+from colme.rules.consensus import AlphaSchedule, stepped_alpha
+from colme.rules.decision import DecisionRule
+from colme.rules.release import Profile
+from colme.sim.in_memory import agent_name
+from support.algorithm1 import BoolArray, FloatArray
+
+
+@dataclass(frozen=True)
+class Script:
+    """Samples on the lattice, so that rounding changes nothing, and noise in lattice steps."""
+
+    profiles: list[Profile]
+    steps: np.ndarray[tuple[int, int], np.dtype[np.int64]]
+    draws: np.ndarray[tuple[int, int], np.dtype[np.int64]]
+
+    @classmethod
+    def random(
+        cls, profiles: list[Profile], centres: FloatArray, rounds: int, seed: int
+    ) -> "Script":
+        """Uniform samples within a quarter of the range around each agent's centre."""
+        generator = np.random.default_rng(seed)
+        shape = (rounds, len(profiles))
+        middle = np.array([p.midpoint for p in profiles])
+        step = np.array([p.lattice_step for p in profiles])
+        spread = generator.uniform(-0.25, 0.25, shape) * 2**20
+        steps = np.rint(spread + (centres - middle) / step).astype(np.int64)
+        scale = np.array([p.lattice_scale for p in profiles])
+        draws = np.rint(generator.laplace(size=shape) * scale).astype(np.int64)
+        return cls(profiles, steps, draws)
+
+    @property
+    def _step(self) -> FloatArray:
+        return np.array([p.lattice_step for p in self.profiles])
+
+    @property
+    def samples(self) -> FloatArray:
+        return np.array([p.midpoint for p in self.profiles]) + self.steps * self._step
+
+    @property
+    def noise(self) -> FloatArray:
+        return self.draws * self._step
+
+
+def adjacency_of(graph: Graph) -> BoolArray:
+    matrix = np.zeros((graph.agents, graph.agents), dtype=bool)
+    for a in range(graph.agents):
+        matrix[a, graph.neighbours(a)] = True
+    return matrix
+
+
+def join(
+    graph: Graph,
+    profiles: list[Profile],
+    rule: Callable[[int], DecisionRule],
+    noise: Callable[[float], int],
+    alpha: AlphaSchedule = stepped_alpha,
+) -> Network:
+    """Real agents on the graph."""
+    return Network(
+        [
+            Agent(
+                Settings(
+                    name=agent_name(a),
+                    neighbours=tuple(map(agent_name, graph.neighbours(a).tolist())),
+                    profile=profiles[a],
+                    rule=rule(a),
+                    alpha=alpha,
+                )
+            )
+            for a in range(graph.agents)
+        ],
+        noise,
+    )

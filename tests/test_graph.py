@@ -1,0 +1,47 @@
+"""Graphs: neighbour lists, components, and what cannot be a graph."""
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from colme.errors import ConfigError
+from colme.graph import Graph
+
+edge_lists = st.lists(
+    st.tuples(st.integers(0, 11), st.integers(0, 11)).filter(lambda e: e[0] != e[1])
+)
+
+
+@given(edge_lists, st.lists(st.integers(0, 2), min_size=12, max_size=12))
+def test_components_agree_with_networkx(edges: list[tuple[int, int]], classes: list[int]) -> None:
+    reference = nx.Graph(edges)
+    reference.add_nodes_from(range(12))
+    graph = Graph.from_edges(edges, 12)
+    assert [graph.neighbours(a).tolist() for a in range(12)] == [
+        sorted(reference[a]) for a in range(12)
+    ]
+    same = nx.Graph((a, b) for a, b in edges if classes[a] == classes[b])
+    same.add_nodes_from(range(12))
+    sizes = [len(nx.node_connected_component(same, a)) for a in range(12)]
+    assert graph.component_sizes(classes).tolist() == sizes
+
+
+def test_a_networkx_graph_with_any_names_is_numbered_in_its_own_order() -> None:
+    graph = Graph.from_networkx(nx.Graph([("x", "y"), ("y", "z")]))
+    assert [graph.neighbours(a).tolist() for a in range(3)] == [[1], [0, 2], [1]]
+    assert graph.degrees.tolist() == [1, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("edges", "text"), [([(0, 0)], "self-loop"), ([(0, 3)], "0 to 2"), ([(-1, 2)], "0 to 2")]
+)
+def test_an_impossible_edge_is_refused(edges: list[tuple[int, int]], text: str) -> None:
+    with pytest.raises(ConfigError, match=text):
+        Graph.from_edges(edges, 3)
+
+
+def test_classes_must_cover_all_agents() -> None:
+    with pytest.raises(ConfigError, match="one for each of 3"):
+        Graph.from_edges([(0, 1)], 3).component_sizes(np.zeros(2, dtype=np.int64))
