@@ -9,6 +9,8 @@ import math
 from collections.abc import Sequence
 from math import exp, factorial, log, sqrt
 
+from colme.errors import ConfigError
+
 SMALLEST_RATIO = 1 / (2 * sqrt(3))
 """No random variable has beta / sigma below this (the remark after Def. 2, from k = 4)."""
 
@@ -61,14 +63,20 @@ def tail_bound(x: float, sigma2: float, beta: float) -> float:
 
 def threshold(theta: float, sigma2: float, beta: float) -> float:
     """Sec. II-D, the first z_theta: the root of the tail bound at level theta <= 2."""
-    s = log(2 / theta)
+    s = _log_level(theta)
     return beta * s + sqrt(beta * beta * s * s + 2 * sigma2 * s)
 
 
 def simple_threshold(theta: float, sigma2: float, beta: float) -> float:
     """Sec. II-D, the simpler z_theta for theta <= 2; never below the first one."""
-    s = log(2 / theta)
+    s = _log_level(theta)
     return 2 * beta * s + sqrt(2 * sigma2 * s)
+
+
+def _log_level(theta: float) -> float:
+    if not 0 < theta <= 2:
+        raise ConfigError("theta", theta, "a level in (0, 2]")
+    return log(2 / theta)
 
 
 def type_one_bound(z: float, sigma2: float, beta: float) -> float:

@@ -6,7 +6,7 @@ one block sum, and block ends depend on sample counts alone.
 """
 
 from dataclasses import dataclass
-from math import inf, sqrt
+from math import inf, nextafter, sqrt
 from typing import Protocol
 
 from colme.errors import ConfigError, MessageError
@@ -98,7 +98,9 @@ class Profile:
     @property
     def lattice_scale(self) -> float:
         """The scale of the discrete Laplace noise on a sum, in lattice steps; 0 for no noise."""
-        return laplace_scale(LATTICE_HALF_WIDTH, self.epsilon)
+        scale = laplace_scale(LATTICE_HALF_WIDTH, self.epsilon)
+        # Rounded up, so that not even a rounding error exceeds the epsilon promised.
+        return nextafter(scale, inf) if scale else 0.0
 
     @property
     def sigma2_dp(self) -> float:
