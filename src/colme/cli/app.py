@@ -8,6 +8,9 @@ import typer
 
 from colme import __version__
 from colme.cli.demo import demo
+from colme.cli.plot import plot
+from colme.cli.reproduce import reproduce
+from colme.cli.simulate import simulate
 from colme.cli.theory import theory
 from colme.errors import ColmeError
 
@@ -21,6 +24,9 @@ app = typer.Typer(
 )
 app.command()(demo)
 app.command()(theory)
+app.command()(simulate)
+app.command()(plot)
+app.add_typer(reproduce, name="reproduce")
 
 
 def _print_version(wanted: bool) -> None:

@@ -1,9 +1,12 @@
-"""Random communication graphs, and random placements of agents into classes."""
+"""Communication graphs: random families, and lists of edges."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
+import networkx as nx
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import NDArray
 
 from colme.errors import ConfigError
 from colme.graph import Graph, IntArray
@@ -14,15 +17,21 @@ def random_regular(agents: int, degree: int, generator: Generator) -> Graph:
 
     Free ends of edges are paired at random; pairs that would make a loop or a double edge go back
     and are paired again. Where none of the ends left can be paired, the whole draw starts over.
+    (networkx's takes six times as long at 200 agents of degree 20, three times at 100,000.)
     """
-    if not 0 <= degree < agents:
-        raise ConfigError("degree", degree, f"0 to agents - 1 = {agents - 1}")
+    require_degree(agents, degree)
     if agents * degree % 2:
         raise ConfigError("degree", degree, f"an even one: {agents} agents x {degree} is odd")
     while True:
         edges = _pair_up(agents, degree, generator)
         if edges is not None:
             return Graph.from_unique_edges(edges, agents)
+
+
+def require_degree(agents: int, degree: float) -> None:
+    """Refuse a degree that no graph has."""
+    if not 0 <= degree < agents:
+        raise ConfigError("degree", degree, f"0 to agents - 1 = {agents - 1}")
 
 
 def _pair_up(agents: int, degree: int, generator: Generator) -> IntArray | None:
@@ -32,10 +41,8 @@ def _pair_up(agents: int, degree: int, generator: Generator) -> IntArray | None:
         generator.shuffle(ends)
         low, high = np.minimum(ends[::2], ends[1::2]), np.maximum(ends[::2], ends[1::2])
         drawn, first = np.unique(low * agents + high, return_index=True)
-        place = np.searchsorted(keys, drawn)
-        taken = np.append(keys, -1)[place] == drawn
-        new = ~taken & (low[first] != high[first])
-        keys = np.insert(keys, place[new], drawn[new])
+        new = ~_contains(keys, drawn) & (low[first] != high[first])
+        keys = np.insert(keys, np.searchsorted(keys, drawn[new]), drawn[new])
         again = np.ones(len(low), dtype=bool)
         again[first[new]] = False
         ends = np.concatenate([low[again], high[again]])
@@ -47,7 +54,62 @@ def _pair_up(agents: int, degree: int, generator: Generator) -> IntArray | None:
 def _any_pair_left(ends: IntArray, keys: IntArray, agents: int) -> bool:
     left = np.unique(ends)
     low, high = np.triu_indices(len(left), k=1)
-    return bool((~np.isin(left[low] * agents + left[high], keys)).any())
+    return not _contains(keys, left[low] * agents + left[high]).all()
+
+
+def _contains(keys: IntArray, values: IntArray) -> NDArray[np.bool_]:
+    return np.asarray(np.append(keys, -1)[np.searchsorted(keys, values)] == values)
+
+
+def erdos_renyi(agents: int, degree: float, generator: Generator) -> Graph:
+    """Every edge present independently, so that the mean degree is `degree`."""
+    require_degree(agents, degree)
+    probability = degree / (agents - 1) if agents > 1 else 0.0
+    return Graph.from_networkx(nx.fast_gnp_random_graph(agents, probability, _seed(generator)))
+
+
+def small_world(agents: int, degree: int, rewired: float, generator: Generator) -> Graph:
+    """Watts and Strogatz: a ring of near neighbours with a share of the edges rewired."""
+    require_degree(agents, degree)
+    if degree % 2:
+        raise ConfigError("degree", degree, "an even one, half on each side of the ring")
+    return Graph.from_networkx(nx.watts_strogatz_graph(agents, degree, rewired, _seed(generator)))
+
+
+def scale_free(agents: int, degree: int, generator: Generator) -> Graph:
+    """Barabasi and Albert: everyone who joins links to degree / 2 others, popular ones first."""
+    require_degree(agents, degree)
+    if degree < 2 or degree % 2:
+        raise ConfigError("degree", degree, "an even one, at least 2")
+    return Graph.from_networkx(nx.barabasi_albert_graph(agents, degree // 2, _seed(generator)))
+
+
+def grid(agents: int) -> Graph:
+    """A square grid that closes upon itself, so that everyone has four neighbours."""
+    side = round(agents**0.5)
+    if side * side != agents or side < 3:
+        raise ConfigError("agents", agents, "a square number of at least 9, for a grid")
+    return Graph.from_networkx(nx.grid_2d_graph(side, side, periodic=True))
+
+
+def complete(agents: int) -> Graph:
+    """Everyone a neighbour of everyone."""
+    return Graph.from_networkx(nx.complete_graph(agents))
+
+
+def read_edges(path: Path, agents: int) -> Graph:
+    """A text file with two agent numbers, counted from 0, on each line."""
+    try:
+        pairs = np.loadtxt(path, dtype=np.int64, ndmin=2, usecols=(0, 1))
+    except OSError as error:
+        raise ConfigError("graph.file", str(path), f"a file to read ({error})") from None
+    except (ValueError, IndexError):
+        raise ConfigError("graph.file", str(path), "two agent numbers on each line") from None
+    return Graph.from_edges(map(tuple, pairs.tolist()), agents)
+
+
+def _seed(generator: Generator) -> int:
+    return int(generator.integers(2**32))
 
 
 def random_classes(agents: int, classes: int, generator: Generator) -> IntArray:

@@ -1,0 +1,55 @@
+"""`colme reproduce`: the paper's figure, and its claims one by one."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from colme.cli import running
+from colme.report import curves
+from colme.sim import figure1 as paper
+from colme.sim.presets import PAPER_RUNS
+
+reproduce = typer.Typer(help="Reproduce a figure of the paper, with its claims measured.")
+
+
+@reproduce.callback()
+def _group() -> None:
+    pass
+
+
+@reproduce.command()
+def figure1(
+    out: Annotated[Path, typer.Option(help="Folder for figure and data.")],
+    quick: Annotated[
+        bool, typer.Option("--quick", help=f"{paper.QUICK_RUNS} runs: under 90 seconds.")
+    ] = False,
+    runs: Annotated[
+        int | None, typer.Option(help=f"Runs.  The paper's {PAPER_RUNS} if not given.", min=2)
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Same seed, same numbers.", min=0)] = 1,
+    threads: Annotated[int | None, typer.Option(help="Threads.  All cores if not given.")] = None,
+) -> None:
+    """Figure 1: three decision rules at four privacy levels on two graphs, 30,000 rounds.
+
+    The same command resumes after an interruption.
+    """
+    runs = runs or (paper.QUICK_RUNS if quick else PAPER_RUNS)
+    figure = running.run(
+        paper.study(runs, seed), out=out, threads=threads, label="figure 1", name="figure1"
+    )
+    theorem = running.run(
+        paper.theorem_study(min(runs, paper.THEOREM_RUNS), seed),
+        out=out,
+        threads=threads,
+        label="theorem 1",
+        name="theorem1",
+    )
+    paths = curves.save(curves.mse_over_time(figure), out, "figure1")
+    console = Console(soft_wrap=True, highlight=False)
+    console.print(f"The claims of Sec. V, measured over {runs} runs:")
+    for claim in paper.claims(figure, theorem):
+        verdict = "[green]holds[/green]" if claim.holds else "[bold red]fails[/bold red]"
+        console.print(f"{verdict}  {claim.text}: {claim.measured}")
+    console.print("Saved", *map(str, paths))

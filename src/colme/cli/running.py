@@ -1,0 +1,58 @@
+"""What commands that simulate share: an output folder, a progress bar, resuming."""
+
+import sys
+from pathlib import Path
+
+import xarray as xr
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from colme.errors import ConfigError
+from colme.sim import results, runner
+from colme.sim.checkpoint import Checkpoint
+from colme.sim.scenario import Scenario
+
+
+def prepare_folder(out: Path) -> None:
+    """Make sure that results can be written there, before anything is computed."""
+    probe = out / ".writable"
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise ConfigError("--out", str(out), f"a folder to write to ({error.strerror})") from None
+
+
+def run(
+    scenario: Scenario, *, out: Path | None, threads: int | None, label: str, name: str = "result"
+) -> xr.Dataset:
+    """Simulate with a progress bar on a terminal; keep finished batches and the result in `out`."""
+    checkpoint = None
+    if out is not None:
+        prepare_folder(out)
+        checkpoint = Checkpoint.of(scenario, out)
+    console = Console(stderr=True)
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:3.0f}%"),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(compact=True, elapsed_when_finished=True),
+        console=console,
+        disable=not sys.stderr.isatty(),
+        transient=True,
+    ) as progress:
+        task = progress.add_task(label, total=runner.work(scenario), rate="compiling")
+
+        def report(done: int) -> None:
+            progress.advance(task, done)
+            speed = progress.tasks[task].speed
+            if speed:
+                progress.update(task, rate=f"{speed:,.0f} run-rounds/s")
+
+        dataset = runner.simulate(scenario, threads=threads, checkpoint=checkpoint, report=report)
+    if out is not None and checkpoint is not None:
+        results.save(dataset, out / f"{name}.nc")
+        checkpoint.remove()
+    return dataset

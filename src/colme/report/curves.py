@@ -1,0 +1,105 @@
+"""Mean squared error over time, a panel for each degree: Figure 1 of the paper, and any study."""
+
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+FORMATS = ("png", "svg", "pdf")
+
+_PAPER_COLOURS = {1.0: "black", 2.0: "blue", 4.0: "red", inf: "orange"}
+_STYLES = {"oracle": "-", "bernstein": ":", "optimistic": "-."}
+_MORE_STYLES = ["-", "--", ":", "-.", (0, (5, 1)), (0, (3, 1, 1, 1, 1, 1))]
+_LOCAL, _IDEAL = "darkgreen", (0.61, 0.53, 0.05)
+_BAND = 1.96  # standard errors on each side of a curve: 95%
+
+
+def mse_over_time(dataset: xr.Dataset) -> Figure:
+    """The curves of a study with 95% confidence bands, Local and Ideal."""
+    degrees = dataset.degree.values
+    figure = Figure(figsize=(5.2 * len(degrees) + 1.6, 4.8), layout="constrained")
+    panels = figure.subplots(1, len(degrees), squeeze=False)[0]
+    for panel, degree in zip(panels, degrees, strict=True):
+        _draw(panel, dataset.sel(degree=degree))
+        panel.set_title(f"r = {degree:g}")
+    panels[0].set_ylabel("average MSE")
+    figure.legend(handles=_legend(dataset), loc="outside right center", fontsize="small")
+    return figure
+
+
+def _draw(panel: Axes, data: xr.Dataset) -> None:
+    t = data.t.values
+    for epsilon in data.epsilon.values:
+        for rule in data.rule.values:
+            cell = data.sel(rule=rule, epsilon=epsilon)
+            mse, error = cell.mse.values, np.nan_to_num(cell.mse_se.values)
+            colour = _colour(epsilon, data.epsilon.values)
+            panel.plot(t, mse, color=colour, linestyle=_style(rule, data.rule.values), lw=1.2)
+            low = np.maximum(mse - _BAND * error, mse / 100)
+            panel.fill_between(t, low, mse + _BAND * error, color=colour, alpha=0.15, lw=0)
+    panel.plot(t, data.mse_local, color=_LOCAL, linestyle="--", lw=1.2)
+    panel.plot(t, data.mse_ideal, color=_IDEAL, linestyle="--", lw=1.2)
+    panel.set_yscale("log")
+    panel.set_xlabel("time t")
+    panel.set_xlim(0, t[-1])
+    panel.set_ylim(_floor(data), _ceiling(data))
+    panel.grid(True, which="both", color="gray", alpha=0.3, linestyle=":")
+
+
+def _floor(data: xr.Dataset) -> float:
+    return 10 ** float(np.floor(np.log10(min(data.mse_ideal.min(), data.mse.min()))))
+
+
+def _ceiling(data: xr.Dataset) -> float:
+    """As in the paper: the first instants, a thousand times as large as the end, are cut off."""
+    settled = data.isel(t=data.t.values >= 0.002 * data.t.values[-1])
+    return 10 ** float(np.ceil(np.log10(max(settled.mse_local.max(), data.mse.isel(t=-1).max()))))
+
+
+def _colour(epsilon: float, epsilons: np.ndarray) -> Any:
+    if all(float(e) in _PAPER_COLOURS for e in epsilons):
+        return _PAPER_COLOURS[float(epsilon)]
+    place = list(epsilons).index(epsilon) if epsilon == epsilon else 0
+    return colormaps["viridis"](place / max(len(epsilons) - 1, 1) * 0.85)
+
+
+def _style(rule: str, rules: np.ndarray) -> Any:
+    if all(name in _STYLES for name in rules):
+        return _STYLES[rule]
+    return _MORE_STYLES[list(rules).index(rule) % len(_MORE_STYLES)]
+
+
+def _legend(dataset: xr.Dataset) -> list[Line2D]:
+    epsilons, rules = dataset.epsilon.values, dataset.rule.values
+    return [
+        Line2D([], [], color=_LOCAL, linestyle="--", label="Local"),
+        Line2D([], [], color=_IDEAL, linestyle="--", label="Ideal"),
+        *(
+            Line2D([], [], color=_colour(epsilon, epsilons), label=_name_of(epsilon))
+            for epsilon in epsilons[::-1]
+        ),
+        *(
+            Line2D([], [], color="gray", linestyle=_style(rule, rules), label=str(rule))
+            for rule in rules
+        ),
+    ]
+
+
+def _name_of(epsilon: float) -> str:
+    if np.isnan(epsilon):
+        return r"own $\epsilon$ each"
+    return r"$\epsilon = \infty$" if np.isinf(epsilon) else rf"$\epsilon = {epsilon:g}$"
+
+
+def save(figure: Figure, folder: Path, name: str) -> list[Path]:
+    """In every format, under one name."""
+    paths = [folder / f"{name}.{ending}" for ending in FORMATS]
+    for path in paths:
+        figure.savefig(path, dpi=160)
+    return paths

@@ -1,0 +1,154 @@
+"""What agents' data may look like: a shape around each class's mean, with its sigma and beta."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from colme.errors import ConfigError
+from colme.rules.bernstein import bounded_parameter, uniform_parameter
+
+FloatArray = NDArray[np.float64]
+
+ENTRIES = 4096
+"""Quantiles kept of a distribution that has no formula of its own in the kernel."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Shape:
+    """The distribution of X - mean. The mean is exact, whatever the table's resolution.
+
+    `quantiles` None: uniform on the support. Else a value drawn from the table or, if
+    `interpolated`, from the line between two neighbouring entries.
+    """
+
+    support: tuple[float, float]
+    sigma2: float
+    beta: float
+    quantiles: FloatArray | None = None
+    interpolated: bool = False
+
+
+class Distribution(Protocol):
+    """A family of shapes."""
+
+    def around(self, mean: float) -> Shape:
+        """The shape for a class with this mean."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Uniform:
+    """Uniform data, as in the paper: mean +- sigma sqrt 3."""
+
+    sigma: float
+
+    def __post_init__(self) -> None:
+        _require_positive("data.sigma", self.sigma)
+
+    def around(self, mean: float) -> Shape:
+        """The same for every mean."""
+        half_range = self.sigma * 3**0.5
+        return Shape(
+            support=(-half_range, half_range),
+            sigma2=self.sigma**2,
+            beta=uniform_parameter(half_range),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Bernoulli:
+    """0 or 1."""
+
+    def around(self, mean: float) -> Shape:
+        """The coin that shows 1 with probability `mean`, to a multiple of 1 / ENTRIES."""
+        _require_inside_unit_interval(mean)
+        ones = min(max(round(mean * ENTRIES), 1), ENTRIES - 1)
+        return _steps(np.repeat([0.0, 1.0], [ENTRIES - ones, ones]))
+
+
+@dataclass(frozen=True, slots=True)
+class Beta:
+    """Beta(mean * concentration, (1 - mean) * concentration) on [0, 1]."""
+
+    concentration: float
+
+    def __post_init__(self) -> None:
+        _require_positive("data.concentration", self.concentration)
+
+    def around(self, mean: float) -> Shape:
+        """The beta distribution with this mean."""
+        _require_inside_unit_interval(mean)
+        law = stats.beta(mean * self.concentration, (1 - mean) * self.concentration)
+        return _lines(law.ppf(np.linspace(0, 1, ENTRIES)))
+
+
+@dataclass(frozen=True, slots=True)
+class TruncatedNormal:
+    """Normal(mean, sigma) cut at mean +- half_range (its own standard deviation is smaller)."""
+
+    sigma: float
+    half_range: float
+
+    def __post_init__(self) -> None:
+        _require_positive("data.sigma", self.sigma)
+        _require_positive("data.half_range", self.half_range)
+
+    def around(self, mean: float) -> Shape:
+        """The same for every mean."""
+        cut = self.half_range / self.sigma
+        return _lines(stats.truncnorm(-cut, cut, scale=self.sigma).ppf(np.linspace(0, 1, ENTRIES)))
+
+
+@dataclass(frozen=True, slots=True)
+class Empirical:
+    """Drawn with replacement from given values, moved so that their mean is the class's."""
+
+    values: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if len(set(self.values)) < 2 or not np.isfinite(self.values).all():
+            raise ConfigError(
+                "data.values", self.values[:5], "at least two different finite numbers"
+            )
+
+    def around(self, mean: float) -> Shape:
+        """The same for every mean."""
+        return _steps(np.sort(np.asarray(self.values, dtype=np.float64)))
+
+
+def _steps(values: FloatArray) -> Shape:
+    """Every entry equally likely."""
+    deviations = values - values.mean()
+    return _from_table(deviations, float(np.mean(deviations**2)), interpolated=False)
+
+
+def _lines(quantiles: FloatArray) -> Shape:
+    """Uniform between a random pair of neighbouring entries."""
+    deviations = quantiles - (quantiles[:-1] + quantiles[1:]).mean() / 2
+    low, high = deviations[:-1], deviations[1:]
+    sigma2 = float(np.mean(low * low + low * high + high * high)) / 3
+    return _from_table(deviations, sigma2, interpolated=True)
+
+
+def _from_table(deviations: FloatArray, sigma2: float, *, interpolated: bool) -> Shape:
+    support = float(deviations[0]), float(deviations[-1])
+    return Shape(
+        support=support,
+        sigma2=sigma2,
+        beta=bounded_parameter(max(-support[0], support[1])),
+        quantiles=deviations,
+        interpolated=interpolated,
+    )
+
+
+def _require_positive(field: str, value: float) -> None:
+    if not 0 < value < float("inf"):
+        raise ConfigError(field, value, "a finite number greater than 0")
+
+
+def _require_inside_unit_interval(mean: float) -> None:
+    if not 0 < mean < 1:
+        raise ConfigError("means", mean, "between 0 and 1, as this distribution lives there")

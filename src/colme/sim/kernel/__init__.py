@@ -1,0 +1,13 @@
+"""Algorithm 1 for many independent runs at once, compiled by numba.
+
+Runs stand side by side in the lanes of a register (simd.py). They share the graph; every lane has
+its own classes, data and noise. Several algorithms (a rule, a noise level, an alpha schedule) see
+the same data and the same unit noise, so their differences are not blurred by sampling.
+
+Time goes in chunks of a few rounds. `stream.draw` (or `stream.feed`, which replays given samples)
+fills a small buffer with the running means of a chunk; then each algorithm steps through the chunk
+while its own state is in cache. `rounds.simulate` does both.
+
+numba caches machine code by the time stamp of the file that holds the compiled function: after an
+edit of one of these files, delete `__pycache__` beside them.
+"""

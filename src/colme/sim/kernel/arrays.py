@@ -1,0 +1,132 @@
+"""The arrays the kernel works on, and how its functions are compiled.
+
+M = agents, E = edges, L = lanes, A = algorithms, T = rounds, W = words (see `Graph`), "real" =
+float32 or float64 as the form says. Rounds count from 1, so tables over rounds have T + 1 entries,
+entry 0 unused. Memory is read without bounds checks: make these with `colme.sim.kernel.batch`.
+"""
+
+# mypy: disable-error-code="misc, no-any-return, untyped-decorator"
+
+from typing import Any, Final, NamedTuple
+
+import numba
+import numpy as np
+
+njit: Any = numba.njit
+Array = np.ndarray[Any, Any]
+Register = Any
+Form = tuple[Any, ...]
+
+WORD: Final = 32  # neighbours per word of an accepted set
+
+ORACLE: Final = 0  # accept the neighbours of one's own class
+COMMON: Final = 1  # accept if |x_a - x_b| < p[t]
+PER_EDGE: Final = 2  # accept if |x_a - x_b| < (or <=) edge_p * p[t] + edge_q * q[t]
+
+UNIFORM: Final = 0  # location + spread * (uniform on [-1, 1])
+STEPS: Final = 1  # location + spread * (an entry of the class's table, each equally likely)
+LINES: Final = 2  # the same, interpolated linearly between the entries
+
+
+# A row of weights is stored when it has not changed for SETTLE rounds: before, it costs more to
+# store than to compute.
+SETTLE: Final = 8
+# If a deadline holds for fewer than WORTHWHILE rounds, an agent sets none for PAUSE rounds.
+WORTHWHILE: Final = 4
+PAUSE: Final = 48
+
+
+class Graph(NamedTuple):
+    """Every edge once, at the agent with the smaller number: a's are indptr[a] .. indptr[a + 1].
+
+    Rules and weights are symmetric, so an edge needs one test and one weight. An accepted set is
+    kept as bits, a's in words[a] .. words[a + 1]: edge i of a word holding n is bit n - 1 - i.
+    """
+
+    indptr: Array  # int64 [M + 1]
+    indices: Array  # int32 [E]: the other agent of each edge, ascending within a row
+    words: Array  # int64 [M + 1]
+    lower_indptr: Array  # int64 [M + 1]: likewise the neighbours with smaller numbers
+    lower_indices: Array  # int32 [E]
+
+
+class Population(NamedTuple):
+    """Where the data comes from."""
+
+    shape: int  # UNIFORM, STEPS or LINES
+    location: Array  # real [M, L]: the true means
+    spread: Array  # real [M, L]
+    classes: Array  # int32 [M, L]
+    table: Array  # float32 [classes, entries]: quantiles of the centred shape; [1, 1] if UNIFORM
+
+
+class Schedule(NamedTuple):
+    """What happens in which round, for all agents alike."""
+
+    release: Array  # int32 [T + 1]: rounds since the last release, 0 where nothing is released
+    record: Array  # int32 [T + 1]: row of the record, -1 where nothing is recorded
+
+
+class Algorithms(NamedTuple):
+    """alpha = level / (level + 1) with level = floor(age / stride) + offset."""
+
+    rule: Array  # int32 [A]
+    noise: Array  # int32 [A]: row of `scale`
+    stride: Array  # int32 [A]
+    offset: Array  # int32 [A]
+    p: Array  # float64 [A, T + 1]
+    q: Array  # float64 [A, T + 1], [A, 1] if no rule is PER_EDGE
+    edge_p: Array  # float64 [A, E], [A, 1] if no rule is PER_EDGE
+    edge_q: Array
+    inclusive: Array  # int32 [A]: 1 makes PER_EDGE accept at equality; for COMMON see `at_most`
+    scale: Array  # float64 [noise levels, M]: what multiplies the unit Laplace noise
+
+
+class Stream(NamedTuple):
+    """Round t is in row (t - 1) % rows; the row before it holds the means it continues."""
+
+    bits: Array  # int32 [4, L]: xoshiro128++ of every lane
+    data: Array  # real [rows, M, L]: mean of the data
+    shared: Array  # real [rows, M, L]: `data` at the last release; `data` itself if always released
+    noise: Array  # real [rows, M, L]: mean of the unit noise at the last release
+    motion: Array  # real [rows, 2, L]: the largest step any agent's `shared` and `noise` made
+
+
+class State(NamedTuple):
+    """What every algorithm remembers between rounds, and scratch space."""
+
+    same: Array  # int32 [W, L]: edges within a class
+    x: Array  # real [M, L]: released means, of the algorithm at work
+    flow: Array  # real [M, L]: what neighbours with smaller numbers contribute; 0 between rounds
+    least: Array  # real [M, L]: scratch of `record_round`
+    mu: Array  # real [A, 2, M, L]: consensus means, of round t at t % 2
+    accepted: Array  # int32 [A, W, L]
+    size: Array  # int32 [A, M, L]: of the accepted set, the agent itself included
+    share: Array  # real [A, M, L]: 1 / (size + 1)
+    since: Array  # real [A, M, L]: round before the last change of the accepted set
+    changed: (
+        Array  # uint8 [M]: 1 if an agent's accepted set changed in this round; 0 between rounds
+    )
+    weight: Array  # real [A, E, L]: W_ab of Eq. (2), 0 if the edge is not accepted
+    stale: Array  # uint8 [A, M]: rounds until the row of `weight`, out of date, is renewed; else 0
+    travelled: Array  # real [A, L]: see `_travel`
+    deadline: Array  # real [A, M, L]: how far to travel before the row needs a test
+    tested: Array  # int32 [A, M]: round in which the deadline was set
+    retry: Array  # int32 [A, M]: round from which setting one is worth the effort
+
+
+class Record(NamedTuple):
+    """Sums over agents, or over both directions of the edges, in each recorded round."""
+
+    local_error: Array  # float64 [rows, L]: squared error of the data mean
+    error: Array  # float64 [A, rows, L]: squared error of the answer
+    size: Array  # float64 [A, rows, L]: sizes of the accepted sets, the agent itself included
+    local: Array  # float64 [A, rows, L]: agents that answer with their data mean
+    missed: Array  # float64 [A, rows, L]: edges within a class not accepted (type I)
+    mixed_up: Array  # float64 [A, rows, L]: edges between classes accepted (type II)
+
+
+# error_model: with Python's, every division would carry a branch that can raise.
+# _nrt: nothing here allocates, and counting references to the arrays would cost half the time.
+inline = njit(forceinline=True, error_model="numpy", _nrt=False)
+compiled = njit(nogil=True, cache=True, error_model="numpy", _nrt=False)

@@ -1,0 +1,112 @@
+"""What is measured in a recorded round, the last branch of Algorithm 1 included."""
+
+# mypy: disable-error-code="misc, no-any-return, untyped-decorator"
+
+from colme.sim.kernel.acceptance import to_top
+from colme.sim.kernel.arrays import (
+    WORD,
+    Array,
+    Form,
+    Graph,
+    Record,
+    Register,
+    State,
+    Stream,
+    inline,
+)
+from colme.sim.kernel.simd import (
+    ints,
+    load,
+    minimum,
+    minus_one,
+    peek,
+    popcount,
+    reals,
+    select,
+    store,
+    to_doubles,
+)
+from colme.sim.kernel.stream import place_of
+
+
+@inline
+def _square(form: Form, value: Register, truth: Register) -> Register:
+    error = to_doubles(form, value) - to_doubles(form, truth)
+    return error * error
+
+
+@inline
+def record_local(
+    form: Form, row: int, stream: Stream, t: int, location: Array, record: Record
+) -> None:
+    """Write the error of the data means into a row of the record."""
+    agents = location.shape[0]
+    first = place_of(stream, t)
+    error = to_doubles(form, ints(form, 0))
+    for a in range(agents):
+        error = error + _square(form, load(form, stream.data, first + a), load(form, location, a))
+    store(record.local_error, row, error)
+
+
+@inline
+def _smallest_shares(form: Form, graph: Graph, state: State, k: int) -> None:
+    """Fill `least`: the least 1 / (size + 1) in each agent's accepted set, itself included."""
+    agents, words = state.stale.shape[1], state.same.shape[0]
+    for a in range(agents):
+        store(state.least, a, load(form, state.share, k * agents + a))
+    for a in range(agents):
+        own, least = load(form, state.share, k * agents + a), load(form, state.least, a)
+        e, end = peek(graph.indptr, a), peek(graph.indptr, a + 1)
+        for w in range(peek(graph.words, a), peek(graph.words, a + 1)):
+            stop = min(e + WORD, end)
+            word = to_top(form, load(form, state.accepted, k * words + w), stop - e)
+            while e < stop:
+                b = peek(graph.indices, e)
+                both = minimum(own, load(form, state.share, k * agents + b))
+                reached = word < ints(form, 0)
+                least = select(reached, minimum(least, both), least)
+                other = load(form, state.least, b)
+                store(state.least, b, select(reached, minimum(other, both), other))
+                word = word + word
+                e += 1
+        store(state.least, a, least)
+
+
+@inline
+def record_round(
+    form: Form,
+    graph: Graph,
+    k: int,
+    row: int,
+    stream: Stream,
+    t: int,
+    location: Array,
+    state: State,
+    record: Record,
+) -> None:
+    """Write what algorithm k answers in round t into a row of the record."""
+    agents, words = state.stale.shape[1], state.same.shape[0]
+    first, mu = place_of(stream, t), (2 * k + t % 2) * agents
+    _smallest_shares(form, graph, state, k)
+    error = to_doubles(form, ints(form, 0))
+    size, local = ints(form, 0), ints(form, 0)
+    for a in range(agents):
+        # Sizes up to 2 have shares of at least 1/3, all others of at most 1/4.
+        collaborates = load(form, state.least, a) < reals(form, 0.3)
+        consensus, data = load(form, state.mu, mu + a), load(form, stream.data, first + a)
+        answer = select(collaborates, consensus, data)
+        error = error + _square(form, answer, load(form, location, a))
+        local = local + ints(form, 1) + minus_one(collaborates)
+        size = size + load(form, state.size, k * agents + a)
+    missed, mixed_up = ints(form, 0), ints(form, 0)
+    for w in range(words):
+        word, truth = load(form, state.accepted, k * words + w), load(form, state.same, w)
+        agreed = popcount(word & truth)
+        missed = missed + popcount(truth) - agreed
+        mixed_up = mixed_up + popcount(word) - agreed
+    place = k * record.error.shape[1] + row
+    store(record.error, place, error)
+    store(record.size, place, to_doubles(form, size))
+    store(record.local, place, to_doubles(form, local))
+    store(record.missed, place, to_doubles(form, missed + missed))
+    store(record.mixed_up, place, to_doubles(form, mixed_up + mixed_up))

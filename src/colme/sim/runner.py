@@ -1,0 +1,137 @@
+"""Runs a scenario in batches, on several threads, and survives being stopped."""
+
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from colme.sim import results
+from colme.sim.checkpoint import Checkpoint
+from colme.sim.kernel.batch import BATCH
+from colme.sim.scenario import Scenario
+from colme.sim.study import Stopped, Study, Sums
+
+FloatArray = NDArray[np.float64]
+Report = Callable[[int], None]
+
+
+def work(scenario: Scenario) -> int:
+    """How many run-rounds a scenario has: one run by one round, with all its algorithms."""
+    return scenario.runs * scenario.rounds * len(scenario.graph.degrees)
+
+
+def simulate(
+    scenario: Scenario,
+    *,
+    threads: int | None = None,
+    checkpoint: Checkpoint | None = None,
+    report: Report = lambda _: None,
+    dtype: type = np.float32,
+) -> xr.Dataset:
+    """The scenario's results. They are the same, bit for bit, for any number of threads.
+
+    Batches found in `checkpoint` are not computed again, and finished ones are kept there.
+    `report` hears how many run-rounds have been done since it was called last.
+    """
+    studies = [Study(scenario, degree) for degree in scenario.graph.degrees]
+    batches = [
+        (study, first) for study in range(len(studies)) for first in range(0, scenario.runs, BATCH)
+    ]
+    stop = threading.Event()
+    lock = threading.Lock()
+
+    def run(study: int, first: int) -> Sums:
+        runs = min(BATCH, scenario.runs - first)
+
+        def tell(rounds: int) -> None:
+            if stop.is_set():
+                raise Stopped
+            with lock:
+                report(rounds * runs)
+
+        name = f"{studies[study].degree}-{first}"
+        found = checkpoint.load(name) if checkpoint else None
+        if found is not None:
+            tell(scenario.rounds)
+            return found
+        sums = studies[study].run_batch(first, runs, dtype=dtype, report=tell)
+        if checkpoint:
+            checkpoint.save(name, sums)
+        return sums
+
+    with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
+        futures = [pool.submit(run, *batch) for batch in batches]
+        try:
+            wait(futures, return_when=FIRST_EXCEPTION)
+        finally:
+            stop.set()
+            pool.shutdown(cancel_futures=True)
+        sums = [future.result() for future in futures]
+    per_study = [
+        [s for (study, _), s in zip(batches, sums, strict=True) if study == number]
+        for number in range(len(studies))
+    ]
+    return _combine(scenario, studies, per_study)
+
+
+def _combine(scenario: Scenario, studies: list[Study], sums: list[list[Sums]]) -> xr.Dataset:
+    """Means over all runs, in the order of the batches, so that their sum is always the same."""
+    recorded = studies[0].recorded
+    shape = (len(scenario.algorithms), len(studies[0].profiles), len(recorded))
+
+    def total(study: int, name: str) -> FloatArray:
+        return np.asarray(np.sum([part[name] for part in sums[study]], axis=0))
+
+    def by_cell(values: Callable[[int], FloatArray]) -> FloatArray:
+        return np.stack([values(s).reshape(shape) for s in range(len(studies))], axis=2)
+
+    def by_degree(values: Callable[[int], FloatArray]) -> FloatArray:
+        return np.stack([values(s) for s in range(len(studies))])
+
+    def per_run(name: str) -> Callable[[int], FloatArray]:
+        return lambda s: total(s, name) / scenario.runs
+
+    cell, degree = ("rule", "epsilon", "degree", "t"), ("degree", "t")
+    over_t = np.asarray(recorded, dtype=np.float64)
+    with np.errstate(invalid="ignore"):  # a graph may have no edge within a class, or between two
+        errors = {
+            "type_one": by_cell(lambda s: total(s, "missed") / total(s, "within")),
+            "type_two": by_cell(lambda s: total(s, "mixed_up") / total(s, "between")),
+        }
+    theorem1 = by_degree(per_run("theorem1")).T
+    return results.as_dataset(
+        scenario,
+        recorded,
+        [study.mean_degree for study in studies],
+        {
+            "mse": (cell, by_cell(per_run("mse"))),
+            "mse_se": (cell, by_cell(lambda s: _standard_error(sums[s], "mse"))),
+            "mse_local": (degree, by_degree(per_run("local"))),
+            "mse_local_se": (degree, by_degree(lambda s: _standard_error(sums[s], "local"))),
+            "mse_ideal": (degree, by_degree(per_run("ideal"))[:, None] / over_t),
+            "mse_theorem1": (("epsilon", *degree), theorem1[..., None] / over_t),
+            "corollary1_bound": (("degree",), by_degree(per_run("bound"))),
+            "accepted_size": (cell, by_cell(per_run("size"))),
+            "answering_locally": (cell, by_cell(per_run("locals"))),
+            **{name: (cell, values) for name, values in errors.items()},
+        },
+    )
+
+
+def _standard_error(parts: list[Sums], name: str) -> FloatArray:
+    """Runs of a batch share a graph, so batches, not runs, are what is independent."""
+    runs = np.array([part["runs"] for part in parts])
+    values = np.array([part[name] for part in parts])
+    mean = values.sum(axis=0) / runs.sum()
+    if len(parts) > 1:
+        deviations = values - runs.reshape(-1, *(1,) * mean.ndim) * mean
+        spread = (deviations**2).sum(axis=0) * len(parts) / (len(parts) - 1)
+        return np.asarray(np.sqrt(spread) / runs.sum())
+    if runs[0] == 1:
+        return np.full_like(mean, np.nan)
+    variance = parts[0][f"{name}_squared"] / runs[0] - mean**2
+    return np.asarray(np.sqrt(np.maximum(variance, 0) / (runs[0] - 1)))
