@@ -2,6 +2,7 @@
 
 import json
 import math
+from pathlib import Path
 
 import pytest
 
@@ -53,6 +54,53 @@ def test_the_demonstration_shows_errors_and_groups(capsys: pytest.CaptureFixture
     assert "The class structure they found" in printed
 
 
+SMALL = "--agents 20 --degree 4 --epsilon 2,inf --rule oracle,bernstein --rounds 50 --runs 8"
+
+
+def test_simulate_as_json_is_one_object(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["simulate", *SMALL.split(), "--seed", "3", "--json"]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    answer = json.loads(printed.out)
+    assert answer["coordinates"]["epsilon"] == [2.0, "inf"]
+    mse = answer["variables"]["mse"]
+    assert mse["dimensions"] == ["rule", "epsilon", "degree", "t"]
+    assert len(mse["values"][1][0][0]) == len(answer["coordinates"]["t"])
+    assert answer["attributes"]["scenario"]["seed"] == 3
+
+
+def test_simulate_saves_a_result_that_plot_draws(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "new" / "folder"
+    assert run(["simulate", *SMALL.split(), "--out", str(out)]) == 0
+    assert "MSE / Local" in capsys.readouterr().out
+    assert [path.name for path in out.iterdir()] == ["result.nc"]
+    assert run(["plot", str(out)]) == 0
+    assert {path.name for path in out.iterdir()} == {"result.nc", "mse.png", "mse.svg", "mse.pdf"}
+
+
+def test_flags_override_a_scenario_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "scenario.toml"
+    path.write_text("agents = 20\nrounds = 30\nruns = 4\n[graph]\ndegree = 4\n")
+    assert run(["simulate", str(path), "--rounds", "10", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["coordinates"]["t"][-1] == 10
+    assert answer["attributes"]["runs"] == 4
+
+
+def test_bad_input_leaves_nothing_behind(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert run(["simulate", "--degree", "300", "--out", str(out)]) == 2
+    assert not out.exists()
+    file = tmp_path / "file"
+    file.touch()
+    assert run(["simulate", *SMALL.split(), "--out", str(file / "out")]) == 2
+    assert "--out: saw" in capsys.readouterr().err
+
+
 def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["--version"]) == 0
     assert capsys.readouterr().out == f"colme {__version__}\n"
@@ -72,6 +120,14 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
         ("theory --agents many", "'--agents'"),
         ("theory --draws 0", "'--draws'"),
         ("demo --epsilon -1", "epsilon: saw -1.0"),
+        ("simulate --rounds 5", "--out: saw None, expected a folder"),
+        ("simulate --epsilon 0 --json", "epsilon.0: saw 0.0, expected greater than 0"),
+        ("simulate --rule magic --json", "algorithms.0.rule: saw 'magic'"),
+        ("simulate --degree five --json", "--degree: saw 'five'"),
+        ("simulate nowhere.toml --json", "scenario: saw 'nowhere.toml'"),
+        ("plot nowhere", "result: saw 'nowhere'"),
+        ("reproduce figure1", "'--out'"),
+        ("reproduce figure1 --runs 1 --out x", "'--runs'"),
         ("nothing", "No such command 'nothing'"),
         ("theory --nothing", "No such option: --nothing"),
     ],

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from colme import __version__
+from colme.cli.bench import bench
 from colme.cli.demo import demo
 from colme.cli.plot import plot
 from colme.cli.reproduce import reproduce
@@ -26,6 +27,7 @@ app.command()(demo)
 app.command()(theory)
 app.command()(simulate)
 app.command()(plot)
+app.command()(bench)
 app.add_typer(reproduce, name="reproduce")
 
 

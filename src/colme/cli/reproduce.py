@@ -9,7 +9,7 @@ from rich.console import Console
 from colme.cli import running
 from colme.report import curves
 from colme.sim import figure1 as paper
-from colme.sim.presets import PAPER_RUNS
+from colme.sim.presets import PAPER
 
 reproduce = typer.Typer(help="Reproduce a figure of the paper, with its claims measured.")
 
@@ -26,21 +26,23 @@ def figure1(
         bool, typer.Option("--quick", help=f"{paper.QUICK_RUNS} runs: under 90 seconds.")
     ] = False,
     runs: Annotated[
-        int | None, typer.Option(help=f"Runs.  The paper's {PAPER_RUNS} if not given.", min=2)
+        int | None, typer.Option(help=f"Runs.  The paper's {PAPER.runs} if not given.", min=2)
     ] = None,
     seed: Annotated[int, typer.Option(help="Same seed, same numbers.", min=0)] = 1,
-    threads: Annotated[int | None, typer.Option(help="Threads.  All cores if not given.")] = None,
+    threads: Annotated[
+        int | None, typer.Option(help="Threads.  All cores if not given.", min=1)
+    ] = None,
 ) -> None:
     """Figure 1: three decision rules at four privacy levels on two graphs, 30,000 rounds.
 
     The same command resumes after an interruption.
     """
-    runs = runs or (paper.QUICK_RUNS if quick else PAPER_RUNS)
+    runs = runs or (paper.QUICK_RUNS if quick else PAPER.runs)
     figure = running.run(
         paper.study(runs, seed), out=out, threads=threads, label="figure 1", name="figure1"
     )
     theorem = running.run(
-        paper.theorem_study(min(runs, paper.THEOREM_RUNS), seed),
+        paper.theorem_study(runs, seed),
         out=out,
         threads=threads,
         label="theorem 1",

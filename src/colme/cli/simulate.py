@@ -13,13 +13,17 @@ from rich.table import Table
 from colme.cli import running
 from colme.cli.values import numbers, whole_numbers, words
 from colme.errors import ConfigError
+from colme.sim.presets import PRESETS
 from colme.sim.results import RESULT
 from colme.sim.scenario import Scenario
 
 
 def simulate(
     scenario: Annotated[
-        Path | None, typer.Argument(help="A scenario in TOML; flags override its fields.")
+        str | None,
+        typer.Argument(
+            help="A scenario in TOML, or the preset 'paper'; flags override its fields."
+        ),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder for the result; the same command resumes in it.")
@@ -38,7 +42,9 @@ def simulate(
     rounds: Annotated[int | None, typer.Option(help="Rounds, one sample each.")] = None,
     runs: Annotated[int | None, typer.Option(help="Independent runs.")] = None,
     seed: Annotated[int | None, typer.Option(help="Same seed, same numbers.")] = None,
-    threads: Annotated[int | None, typer.Option(help="Threads.  All cores if not given.")] = None,
+    threads: Annotated[
+        int | None, typer.Option(help="Threads.  All cores if not given.", min=1)
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, nothing else.")] = False,
 ) -> None:
     """Simulate many runs of Private-C-ColME and measure the error over time.
@@ -58,7 +64,12 @@ def simulate(
         "seed": seed,
     }
     given = {name: value for name, value in fields.items() if value is not None}
-    study = Scenario.build(**given) if scenario is None else Scenario.load(scenario, **given)
+    if scenario is None:
+        study = Scenario.build(**given)
+    elif scenario in PRESETS:
+        study = PRESETS[scenario].changed(**given)
+    else:
+        study = Scenario.load(Path(scenario), **given)
     if out is None and not as_json:
         raise ConfigError("--out", None, "a folder for the result, or --json to print it")
     dataset = running.run(study, out=out, threads=threads, label="simulating")

@@ -61,6 +61,16 @@ def paper_theta(degree: int, epsilon: float) -> PowerTheta:
         raise ConfigError("(degree, epsilon)", (degree, epsilon), f"one of {known}") from None
 
 
+def nearest_paper_theta(degree: float, epsilon: float) -> PowerTheta:
+    """The schedule of Sec. V; beyond its table, the entry nearest in epsilon and then in degree."""
+
+    def distance(entry: tuple[int, float]) -> tuple[float, float]:
+        known_degree, known_epsilon = entry
+        return abs(1 / epsilon - 1 / known_epsilon), abs(log(max(degree, 1) / known_degree))
+
+    return PAPER_THETA[min(PAPER_THETA, key=distance)]
+
+
 @dataclass(frozen=True, slots=True)
 class Bernstein:
     """The paper's hypothesis test: |difference| < z_theta (Sec. III-C.1)."""

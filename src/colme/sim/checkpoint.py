@@ -31,8 +31,8 @@ class Checkpoint:
         """A batch's sums, if it is finished."""
         path = self.folder / f"{name}.npz"
         try:
-            with np.load(path) as file:
-                return dict(file)
+            with path.open("rb") as file, np.load(file) as sums:
+                return dict(sums)
         except FileNotFoundError:
             return None
         except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:

@@ -7,46 +7,23 @@ from math import inf
 import numpy as np
 import xarray as xr
 
-from colme.sim.presets import (
-    PAPER_AGENTS,
-    PAPER_DEGREES,
-    PAPER_EPSILONS,
-    PAPER_MEANS,
-    PAPER_ROUNDS,
-    PAPER_RUNS,
-    PAPER_SIGMA,
-)
-from colme.sim.scenario import AlgorithmSpec, DataSpec, GraphSpec, Scenario
+from colme.sim.presets import PAPER
+from colme.sim.scenario import AlgorithmSpec, Scenario
 
 QUICK_RUNS = 128
 THEOREM_RUNS = 512
 """Enough for Theorem 1's own schedule, which Figure 1 does not show."""
 
 
-def study(runs: int = PAPER_RUNS, seed: int = 1) -> Scenario:
-    """The paper's setting (Sec. V): three rules at four privacy levels on two graphs."""
-    return _paper(
-        [AlgorithmSpec(rule=r) for r in ("oracle", "bernstein", "optimistic")], runs, seed
-    )
+def study(runs: int, seed: int = 1) -> Scenario:
+    """The paper's setting: three rules at four privacy levels on two graphs."""
+    return PAPER.model_copy(update={"runs": runs, "seed": seed})
 
 
-def theorem_study(runs: int = THEOREM_RUNS, seed: int = 1) -> Scenario:
+def theorem_study(runs: int, seed: int = 1) -> Scenario:
     """The same with the oracle rule and the schedule of Theorem 1."""
-    return _paper([AlgorithmSpec(name="theorem 1", rule="oracle", alpha="theorem")], runs, seed)
-
-
-def _paper(algorithms: list[AlgorithmSpec], runs: int, seed: int) -> Scenario:
-    return Scenario(
-        agents=PAPER_AGENTS,
-        graph=GraphSpec(degree=list(PAPER_DEGREES)),
-        means=list(PAPER_MEANS),
-        data=DataSpec(sigma=PAPER_SIGMA),
-        epsilon=list(PAPER_EPSILONS),
-        rounds=PAPER_ROUNDS,
-        runs=runs,
-        seed=seed,
-        algorithms=algorithms,
-    )
+    theorem = AlgorithmSpec(name="theorem 1", rule="oracle", alpha="theorem")
+    return study(min(runs, THEOREM_RUNS), seed).model_copy(update={"algorithms": [theorem]})
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,23 +1,20 @@
-"""Named settings: what the paper used."""
+"""Named scenarios."""
 
-from math import inf, log
+from collections.abc import Mapping
+from math import inf
 
-from colme.rules.decision import PAPER_THETA, PowerTheta
+from colme.sim.scenario import AlgorithmSpec, DataSpec, GraphSpec, Scenario
 
-PAPER_MEANS = (0.2, 0.4, 0.8)
-PAPER_SIGMA = 0.5
-PAPER_AGENTS = 200
-PAPER_DEGREES = (20, 5)
-PAPER_EPSILONS = (1.0, 2.0, 4.0, inf)
-PAPER_ROUNDS = 30_000
-PAPER_RUNS = 4_000
+PAPER = Scenario(
+    agents=200,
+    graph=GraphSpec(degree=[20, 5]),
+    means=[0.2, 0.4, 0.8],
+    data=DataSpec(distribution="uniform", sigma=0.5),
+    epsilon=[1.0, 2.0, 4.0, inf],
+    rounds=30_000,
+    runs=4_000,
+    algorithms=[AlgorithmSpec(rule=rule) for rule in ("oracle", "bernstein", "optimistic")],
+)
+"""Sec. V of the paper, whole: Figure 1, with the theta table of `colme.rules.decision`."""
 
-
-def nearest_paper_theta(degree: float, epsilon: float) -> PowerTheta:
-    """The schedule of Sec. V; beyond its table, the entry nearest in epsilon and then in degree."""
-
-    def distance(entry: tuple[int, float]) -> tuple[float, float]:
-        known_degree, known_epsilon = entry
-        return abs(1 / epsilon - 1 / known_epsilon), abs(log(max(degree, 1) / known_degree))
-
-    return PAPER_THETA[min(PAPER_THETA, key=distance)]
+PRESETS: Mapping[str, Scenario] = {"paper": PAPER}

@@ -13,10 +13,17 @@ from colme.sim import results
 from colme.sim.checkpoint import Checkpoint
 from colme.sim.kernel.batch import BATCH
 from colme.sim.scenario import Scenario
-from colme.sim.study import Stopped, Study, Sums
+from colme.sim.study import Study, Sums
 
 FloatArray = NDArray[np.float64]
 Report = Callable[[int], None]
+
+SEGMENT = 150_000_000
+"""Agent-rounds computed between two reports of progress: a fraction of a second."""
+
+
+class Stopped(Exception):  # noqa: N818 (not an error)
+    """Ends a batch that nobody wants any more."""
 
 
 def work(scenario: Scenario) -> int:
@@ -44,21 +51,26 @@ def simulate(
     stop = threading.Event()
     lock = threading.Lock()
 
+    def tell(run_rounds: int) -> None:
+        with lock:
+            report(run_rounds)
+
     def run(study: int, first: int) -> Sums:
         runs = min(BATCH, scenario.runs - first)
-
-        def tell(rounds: int) -> None:
-            if stop.is_set():
-                raise Stopped
-            with lock:
-                report(rounds * runs)
-
         name = f"{studies[study].degree}-{first}"
         found = checkpoint.load(name) if checkpoint else None
         if found is not None:
-            tell(scenario.rounds)
+            tell(scenario.rounds * runs)
             return found
-        sums = studies[study].run_batch(first, runs, dtype=dtype, report=tell)
+        batch = studies[study].prepare(first, runs, dtype)
+        stride = max(1, SEGMENT // batch.work_per_round)
+        for start in range(1, scenario.rounds + 1, stride):
+            if stop.is_set():
+                raise Stopped
+            last = min(start + stride - 1, scenario.rounds)
+            batch.advance(start, last)
+            tell((last - start + 1) * runs)
+        sums = batch.sums()
         if checkpoint:
             checkpoint.save(name, sums)
         return sums
@@ -66,11 +78,12 @@ def simulate(
     with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
         futures = [pool.submit(run, *batch) for batch in batches]
         try:
-            wait(futures, return_when=FIRST_EXCEPTION)
+            for future in wait(futures, return_when=FIRST_EXCEPTION).done:
+                future.result()  # raises what went wrong
         finally:
             stop.set()
             pool.shutdown(cancel_futures=True)
-        sums = [future.result() for future in futures]
+    sums = [future.result() for future in futures]
     per_study = [
         [s for (study, _), s in zip(batches, sums, strict=True) if study == number]
         for number in range(len(studies))

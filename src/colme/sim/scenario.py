@@ -13,7 +13,12 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from colme.errors import ConfigError
 from colme.graph import Graph, IntArray
 from colme.rules.consensus import AlphaSchedule, stepped_alpha, theorem_alpha
-from colme.rules.decision import Bernstein, OptimisticDistance, PowerTheta
+from colme.rules.decision import (
+    Bernstein,
+    OptimisticDistance,
+    PowerTheta,
+    nearest_paper_theta,
+)
 from colme.rules.release import Profile
 from colme.sim import graphs
 from colme.sim.distributions import (
@@ -25,7 +30,6 @@ from colme.sim.distributions import (
     TruncatedNormal,
     Uniform,
 )
-from colme.sim.presets import nearest_paper_theta
 
 
 def _as_list(value: object) -> object:
@@ -189,6 +193,10 @@ class Scenario(_Spec):
             raise _first_of(error) from None
         scenario._check()
         return scenario
+
+    def changed(self, **overrides: Any) -> Self:
+        """The same with some fields replaced; of a table, only those given."""
+        return self.build(**_merged(self.model_dump(), overrides))
 
     @classmethod
     def load(cls, path: Path, **overrides: Any) -> Self:

@@ -1,6 +1,6 @@
 """One degree of a scenario in the kernel: all algorithms at all epsilons, on the same data."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from math import sqrt
 
 import numpy as np
@@ -29,14 +29,7 @@ from colme.sim.scenario import Scenario
 FloatArray = NDArray[np.float64]
 Sums = Mapping[str, FloatArray]
 
-SEGMENT = 150_000_000
-"""Agent-rounds computed between two reports of progress: a fraction of a second."""
-
 _ALPHA = {"theorem": (1, 0), "stepped": (10, 1)}  # stride and offset of the kernel's alpha
-
-
-class Stopped(Exception):  # noqa: N818 (not an error)
-    """Raised through a batch when its caller no longer wants it."""
 
 
 def recorded_rounds(rounds: int) -> IntArray:
@@ -128,59 +121,12 @@ class Study:
             table=table,
         )
 
-    def run_batch(
-        self,
-        first: int,
-        runs: int,
-        *,
-        dtype: type = np.float32,
-        report: Callable[[int], None] = lambda _: None,
-    ) -> Sums:
-        """Runs first .. first + runs - 1, which share a graph, summed.
+    def prepare(self, first: int, runs: int, dtype: type = np.float32) -> "Batch":
+        """Runs first .. first + runs - 1, which share a graph, before their first round."""
+        return Batch(self, first, runs, dtype)
 
-        `report` hears how many rounds were done, and may raise `Stopped`.
-        """
-        scenario = self.scenario
-        graph = scenario.draw_graph(self.degree, first // make.BATCH)
-        form = form_of(dtype, make.BATCH if runs > 1 else 1)
-        numbers = range(first, first + len(form))  # lanes beyond `runs` are computed and dropped
-        # Classes with the same mean are one class: the first of them.
-        same = np.array([scenario.means.index(mean) for mean in scenario.means])
-        classes = np.stack([same[scenario.draw_classes(run)] for run in numbers], axis=1)
-        edges = make.new_graph(graph.indptr, graph.indices)
-        algorithms = self.algorithms(edges, form)
-        population = self.population(classes, form)
-        schedule = make.new_schedule(scenario.rounds, self.recorded)
-        stream = make.new_stream(form, graph.agents, scenario.seed, numbers, always=True)
-        state = make.new_state(form, edges, algorithms, population)
-        record = make.new_record(form, algorithms, len(self.recorded))
-        stride = max(1, SEGMENT // (len(form) * graph.agents * len(self._cells)))
-        for start in range(1, scenario.rounds + 1, stride):
-            stop = min(start + stride - 1, scenario.rounds)
-            simulate(
-                form, start, stop, edges, population, schedule, algorithms, stream, state, record
-            )
-            report(stop - start + 1)
-        within, between = make.edge_totals(edges, state)
-        mse = record.error[..., :runs] / graph.agents
-        mse_local = record.local_error[..., :runs] / graph.agents
-        return {
-            "runs": np.array(float(runs)),
-            "mse": mse.sum(axis=-1),
-            "mse_squared": (mse**2).sum(axis=-1),
-            "local": mse_local.sum(axis=-1),
-            "local_squared": (mse_local**2).sum(axis=-1),
-            "size": record.size[..., :runs].sum(axis=-1) / graph.agents,
-            "locals": record.local[..., :runs].sum(axis=-1) / graph.agents,
-            "missed": record.missed[..., :runs].sum(axis=-1),
-            "mixed_up": record.mixed_up[..., :runs].sum(axis=-1),
-            "within": np.array(float(within[:runs].sum())),
-            "between": np.array(float(between[:runs].sum())),
-            **self._theory(graph, classes[:, :runs]),
-        }
-
-    def _theory(self, graph: Graph, classes: IntArray) -> Sums:
-        """The closed forms for each run's placement, summed over the runs."""
+    def closed_forms(self, graph: Graph, classes: IntArray) -> Sums:
+        """Proposition 3, Corollary 1 and Theorem 1 for each run's classes [M, runs], summed."""
         sigma2 = np.array([shape.sigma2 for shape in self._shapes])
         noise = [np.nan if self._own_epsilons else level[0].sigma2_dp for level in self.profiles]
         rows = []
@@ -196,3 +142,69 @@ class Study:
             )
         ideal, bound, *theorem1 = np.sum(rows, axis=0)
         return {"ideal": ideal, "bound": bound, "theorem1": np.array(theorem1)}
+
+
+class Batch:
+    """Runs that share a graph, side by side in the kernel."""
+
+    def __init__(self, study: Study, first: int, runs: int, dtype: type) -> None:
+        scenario = study.scenario
+        self.study = study
+        self.runs = runs
+        self.graph = scenario.draw_graph(study.degree, first // make.BATCH)
+        self._form = form_of(dtype, make.BATCH if runs > 1 else 1)
+        # Lanes beyond `runs` are computed and dropped.
+        numbers = range(first, first + len(self._form))
+        # Classes with the same mean are one class: the first of them.
+        same = np.array([scenario.means.index(mean) for mean in scenario.means])
+        self.classes = np.stack([same[scenario.draw_classes(run)] for run in numbers], axis=1)
+        self._edges = make.new_graph(self.graph.indptr, self.graph.indices)
+        self._algorithms = study.algorithms(self._edges, self._form)
+        self._population = study.population(self.classes, self._form)
+        self._schedule = make.new_schedule(scenario.rounds, study.recorded)
+        self._stream = make.new_stream(
+            self._form, scenario.agents, scenario.seed, numbers, always=True
+        )
+        self._state = make.new_state(self._form, self._edges, self._algorithms, self._population)
+        self._record = make.new_record(self._form, self._algorithms, len(study.recorded))
+
+    @property
+    def work_per_round(self) -> int:
+        """Agent-rounds that one round takes: every agent in every lane, by every algorithm."""
+        return len(self._form) * self.graph.agents * len(self._algorithms.rule)
+
+    def advance(self, first: int, last: int) -> None:
+        """Rounds first .. last, which follow those done before."""
+        simulate(
+            self._form,
+            first,
+            last,
+            self._edges,
+            self._population,
+            self._schedule,
+            self._algorithms,
+            self._stream,
+            self._state,
+            self._record,
+        )
+
+    def sums(self) -> Sums:
+        """What was recorded, summed over the runs."""
+        agents, record = self.graph.agents, self._record
+        mine = np.s_[..., : self.runs]
+        within, between = make.edge_totals(self._edges, self._state)
+        mse, mse_local = record.error[mine] / agents, record.local_error[mine] / agents
+        return {
+            "runs": np.array(float(self.runs)),
+            "mse": mse.sum(axis=-1),
+            "mse_squared": (mse**2).sum(axis=-1),
+            "local": mse_local.sum(axis=-1),
+            "local_squared": (mse_local**2).sum(axis=-1),
+            "size": record.size[mine].sum(axis=-1) / agents,
+            "locals": record.local[mine].sum(axis=-1) / agents,
+            "missed": record.missed[mine].sum(axis=-1),
+            "mixed_up": record.mixed_up[mine].sum(axis=-1),
+            "within": np.array(float(within[mine].sum())),
+            "between": np.array(float(between[mine].sum())),
+            **self.study.closed_forms(self.graph, self.classes[mine]),
+        }

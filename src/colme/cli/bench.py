@@ -1,0 +1,41 @@
+"""`colme bench`: how fast the simulator is on this machine."""
+
+import json
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from colme.sim import speed
+
+
+def bench(
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, nothing else.")] = False,
+) -> None:
+    """Measure the simulator: one thread, processor time, median of three.
+
+    A run-round is one run of 200 agents by one round; an agent-round one agent by one round.
+    """
+    first_use = speed.seconds_to_compile()
+    costs = {
+        degree: {rule: speed.microseconds_per_run_round(rule, degree) for rule in speed.RULES}
+        for degree in speed.DEGREES
+    }
+    rates = {agents: speed.agent_rounds_per_second(agents) for agents in speed.LARGE_GRAPHS}
+    if as_json:
+        answer = {
+            "us_per_run_round": {str(degree): row for degree, row in costs.items()},
+            "agent_rounds_per_second": {str(agents): rate for agents, rate in rates.items()},
+            "seconds_to_first_round": first_use,
+        }
+        typer.echo(json.dumps(answer))
+        return
+    console = Console()
+    table = Table("rule", *(f"r = {degree}" for degree in costs), title="us per run-round")
+    for rule in speed.RULES:
+        table.add_row(rule, *(f"{row[rule]:.3f}" for row in costs.values()))
+    console.print(table)
+    for agents, rate in rates.items():
+        console.print(f"one graph of {agents:,}: {rate:,.0f} agent-rounds per second")
+    console.print(f"first round after {first_use:.1f} s (compiled, or from the cache)")

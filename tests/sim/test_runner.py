@@ -1,0 +1,166 @@
+"""Running a scenario: threads do not matter, finished batches survive, results are labelled."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from colme.errors import ConfigError
+from colme.sim import results
+from colme.sim.checkpoint import Checkpoint
+from colme.sim.runner import simulate, work
+from colme.sim.scenario import Scenario
+
+SMALL = {
+    "agents": 20,
+    "graph": {"degree": [4, 6]},
+    "epsilon": [1, float("inf")],
+    "algorithms": [{"rule": "oracle"}, {"rule": "bernstein"}, {"rule": "optimistic"}],
+    "rounds": 60,
+    "runs": 70,
+}
+
+
+def small(**changes: object) -> Scenario:
+    return Scenario.build(**(SMALL | changes))
+
+
+def equal(one: xr.Dataset, other: xr.Dataset) -> bool:
+    return one.identical(other)
+
+
+def test_the_number_of_threads_does_not_change_a_bit() -> None:
+    assert equal(simulate(small(), threads=1), simulate(small(), threads=3))
+
+
+def test_results_have_the_study_s_dimensions_and_carry_its_configuration(tmp_path: Path) -> None:
+    dataset = simulate(small())
+    results.save(dataset, tmp_path / results.RESULT)
+    loaded = results.load(tmp_path)
+    assert equal(dataset, loaded)
+    assert dict(loaded.sizes) == {"rule": 3, "epsilon": 2, "degree": 2, "t": loaded.t.size}
+    assert loaded.t[-1] == 60
+    assert loaded.mse.sel(rule="bernstein", epsilon=1, degree=4, t=60) > 0
+    assert Scenario.model_validate_json(loaded.attrs["scenario"]) == small()
+    assert (loaded.type_one.sel(rule="oracle") == 0).all()
+    assert (loaded.type_two.sel(rule="oracle") == 0).all()
+    assert (loaded.accepted_size >= 1).all()
+    assert (loaded.answering_locally.sel(rule="bernstein", t=1) == 1).all()
+
+
+def test_local_error_is_the_same_for_both_degrees_and_close_to_proposition_1() -> None:
+    dataset = simulate(small())
+    assert (dataset.mse_local[0] == dataset.mse_local[1]).all()
+    end = dataset.isel(t=-1, degree=0)
+    assert abs(end.mse_local - 0.25 / 60) < 4 * end.mse_local_se
+
+
+def test_a_partial_batch_counts_its_runs_only() -> None:
+    """Runs 0 to 31 and 32 to 69 apart, and together."""
+    whole = simulate(small(runs=64))
+    first = simulate(small(runs=32))
+    assert not np.allclose(whole.mse, first.mse)
+    half = simulate(small(runs=33))
+    weight = 1 / 33
+    last = (half.mse - (1 - weight) * first.mse) / weight
+    assert (last > -1e-12).all()
+
+
+def test_an_interrupted_study_resumes_where_it_stopped(tmp_path: Path) -> None:
+    scenario = small()
+    checkpoint = Checkpoint.of(scenario, tmp_path)
+
+    def interrupt(run_rounds: int) -> None:
+        if len(list(checkpoint.folder.glob("*.npz"))) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        simulate(scenario, threads=1, checkpoint=checkpoint, report=interrupt)
+    kept = sorted(checkpoint.folder.glob("*.npz"))
+    times = [path.stat().st_mtime_ns for path in kept]
+    assert len(kept) == 2
+    done: list[int] = []
+    resumed = simulate(scenario, checkpoint=checkpoint, report=done.append)
+    assert [path.stat().st_mtime_ns for path in kept] == times
+    assert sum(done) == work(scenario)
+    assert equal(resumed, simulate(scenario))
+    checkpoint.remove()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_another_scenario_does_not_take_the_checkpoint_for_its_own(tmp_path: Path) -> None:
+    assert Checkpoint.of(small(), tmp_path) != Checkpoint.of(small(seed=2), tmp_path)
+
+
+def test_a_damaged_checkpoint_is_named_with_the_remedy(tmp_path: Path) -> None:
+    checkpoint = Checkpoint.of(small(), tmp_path)
+    checkpoint.folder.mkdir()
+    (checkpoint.folder / "4-0.npz").write_bytes(b"PK\x03\x04 torn")
+    with pytest.raises(ConfigError, match=r"4-0.npz'.*delete the file to compute it again"):
+        simulate(small(), checkpoint=checkpoint)
+
+
+@pytest.mark.parametrize("content", [None, b"not a result"])
+def test_something_else_than_a_result_is_refused(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "x.nc"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(ConfigError, match="a result of colme simulate"):
+        results.load(path)
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        {"family": "erdos-renyi", "degree": 4},
+        {"family": "small-world", "degree": 4},
+        {"family": "scale-free", "degree": 4},
+        {"family": "grid"},
+        {"family": "complete"},
+        {"family": "edges", "edges": [(0, 1), (1, 2), (0, 2)]},
+    ],
+    ids=lambda graph: str(graph["family"]),
+)
+@pytest.mark.parametrize(
+    "data",
+    [{"distribution": "beta"}, {"distribution": "empirical", "values": [0, 1, 5]}],
+    ids=lambda data: str(data["distribution"]),
+)
+def test_every_graph_family_runs(graph: dict[str, object], data: dict[str, object]) -> None:
+    dataset = simulate(small(agents=25, graph=graph, data=data, rounds=20, runs=2))
+    assert np.isfinite(dataset.mse).all()
+    assert float(dataset.degree[0]) > 0
+
+
+def test_an_agent_may_have_its_own_epsilon() -> None:
+    epsilons = [0.5, float("inf")] * 10
+    dataset = simulate(small(epsilon_per_agent=epsilons))
+    assert np.isnan(dataset.epsilon).all()
+    assert np.isfinite(dataset.mse).all()
+    common = simulate(small(epsilon_per_agent=[1.0] * 20))
+    expected = simulate(small(epsilon=[1.0]))
+    np.testing.assert_allclose(common.mse, expected.mse, rtol=1e-4)
+
+
+def test_a_processor_without_avx512_computes_the_same(tmp_path: Path) -> None:
+    """NUMBA_CPU_NAME=haswell, in a process of its own: the same errors, bit for bit."""
+    fields = SMALL | {"epsilon": [1], "graph": {"degree": [4]}, "runs": 32}
+    program = (
+        "import json, sys; from colme.sim.runner import simulate;"
+        "from colme.sim.scenario import Scenario;"
+        "print(json.dumps(simulate(Scenario.build(**json.loads(sys.argv[1]))).mse.values.tolist()))"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", program, json.dumps(fields)],
+        env=os.environ | {"NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": ""},
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    expected = simulate(Scenario.build(**fields)).mse.values
+    assert json.loads(answer.stdout) == expected.tolist()
