@@ -19,13 +19,13 @@ from pathlib import Path
 from statistics import median
 
 import numpy as np
-from numpy_round import run as numpy_run
 
 from colme.sim.kernel import batch as make
 from colme.sim.kernel.simd import form_of
 from colme.sim.scenario import Scenario
 from colme.sim.speed import microseconds_per_run_round
 from colme.sim.study import Study
+from numpy_round import run as numpy_run
 
 REPEATS = 5
 YARDSTICK_ROUNDS = 20_000

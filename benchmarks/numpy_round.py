@@ -19,6 +19,7 @@ class PlainRecord(NamedTuple):
     error: Array
     size: Array
     local: Array
+    close: Array
     missed: Array
     mixed_up: Array
 
@@ -101,6 +102,7 @@ def run(
                     ((answer - location) ** 2).sum(),
                     size.sum(),
                     local.sum(),
+                    (np.abs(answer - location) <= schedule.tolerance).sum(),
                     (same & ~accepted).sum(),
                     (accepted & ~same).sum(),
                 )

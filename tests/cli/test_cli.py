@@ -8,6 +8,7 @@ import pytest
 
 from colme import __version__
 from colme.cli.app import run
+from colme.sim import comparison
 
 
 def test_theory_as_json_is_one_object_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
@@ -78,6 +79,20 @@ def test_simulate_saves_a_result_that_plot_draws(
     assert [path.name for path in out.iterdir()] == ["result.nc"]
     assert run(["plot", str(out)]) == 0
     assert {path.name for path in out.iterdir()} == {"result.nc", "mse.png", "mse.svg", "mse.pdf"}
+
+
+def test_compare_draws_a_figure_and_writes_a_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = comparison.OURS.changed(agents=20, graph={"degree": 4}, rounds=40, runs=2)
+    monkeypatch.setattr(comparison, "settings", lambda **_: {"paper": small})
+    assert run(["compare", "--quick", "--out", str(tmp_path)]) == 0
+    table = (tmp_path / "comparison.md").read_text()
+    assert "| private-c-colme, epsilon = 4 |" in table
+    assert table.count("\n|") == 2 + 11 + 2
+    assert (tmp_path / "comparison.png").stat().st_size > 1000
+    assert "paper.nc" in {path.name for path in tmp_path.iterdir()}
+    capsys.readouterr()
 
 
 def test_flags_override_a_scenario_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,6 +8,7 @@ import typer
 
 from colme import __version__
 from colme.cli.bench import bench
+from colme.cli.compare import compare
 from colme.cli.demo import demo
 from colme.cli.plot import plot
 from colme.cli.reproduce import reproduce
@@ -27,6 +28,7 @@ app.command()(demo)
 app.command()(theory)
 app.command()(simulate)
 app.command()(plot)
+app.command()(compare)
 app.command()(bench)
 app.add_typer(reproduce, name="reproduce")
 

@@ -1,6 +1,6 @@
 """What agents' data may look like: a shape around each class's mean, with its sigma and beta."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from colme.errors import ConfigError
-from colme.rules.bernstein import bounded_parameter, uniform_parameter
+from colme.rules.bernstein import bounded_parameter, gaussian_parameter, uniform_parameter
 
 FloatArray = NDArray[np.float64]
 
@@ -100,6 +100,25 @@ class TruncatedNormal:
         """The same for every mean."""
         cut = self.half_range / self.sigma
         return _lines(stats.truncnorm(-cut, cut, scale=self.sigma).ppf(np.linspace(0, 1, ENTRIES)))
+
+
+@dataclass(frozen=True, slots=True)
+class Normal:
+    """Normal(mean, sigma) without its outermost 2e-5, widened to have that sigma all the same."""
+
+    sigma: float
+
+    def __post_init__(self) -> None:
+        _require_positive("data.sigma", self.sigma)
+
+    def around(self, mean: float) -> Shape:
+        """The same for every mean."""
+        shape = _lines(stats.norm.ppf(np.linspace(1e-5, 1 - 1e-5, ENTRIES)))
+        assert shape.quantiles is not None
+        return replace(
+            _lines(shape.quantiles * (self.sigma / shape.sigma2**0.5)),
+            beta=gaussian_parameter(self.sigma),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,10 @@ _DESCRIPTION = {
     "type_two": "share of edges between classes that are accepted",
     "accepted_size": "mean size of an accepted set, the agent itself included",
     "answering_locally": "share of agents that answer with their local mean",
+    "within_tolerance": "share of agents within the scenario's tolerance of their true mean",
+    "messages": "messages that an agent sends in a round",
+    "payload": "bytes of it: 8 for a mean or a sum of means, 4 for a count or a size",
+    "memory": "numbers that an agent keeps from one round to the next",
 }
 
 

@@ -10,6 +10,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from colme.sim import results
+from colme.sim.batch import Batch
 from colme.sim.checkpoint import Checkpoint
 from colme.sim.kernel.batch import BATCH
 from colme.sim.scenario import Scenario
@@ -20,6 +21,10 @@ Report = Callable[[int], None]
 
 SEGMENT = 150_000_000
 """Agent-rounds computed between two reports of progress: a fraction of a second."""
+
+
+BATCHES_ENOUGH = 16
+"""From so many batches on, standard errors are those of batches."""
 
 
 class Stopped(Exception):  # noqa: N818 (not an error)
@@ -62,7 +67,7 @@ def simulate(
         if found is not None:
             tell(scenario.rounds * runs)
             return found
-        batch = studies[study].prepare(first, runs, dtype)
+        batch = Batch(studies[study], first, runs, dtype)
         stride = max(1, SEGMENT // batch.work_per_round)
         for start in range(1, scenario.rounds + 1, stride):
             if stop.is_set():
@@ -123,28 +128,37 @@ def _combine(scenario: Scenario, studies: list[Study], sums: list[list[Sums]]) -
         {
             "mse": (cell, by_cell(per_run("mse"))),
             "mse_se": (cell, by_cell(lambda s: _standard_error(sums[s], "mse"))),
-            "mse_local": (degree, by_degree(per_run("local"))),
-            "mse_local_se": (degree, by_degree(lambda s: _standard_error(sums[s], "local"))),
+            "mse_local": (degree, by_degree(per_run("local_mse"))),
+            "mse_local_se": (degree, by_degree(lambda s: _standard_error(sums[s], "local_mse"))),
             "mse_ideal": (degree, by_degree(per_run("ideal"))[:, None] / over_t),
             "mse_theorem1": (("epsilon", *degree), theorem1[..., None] / over_t),
             "corollary1_bound": (("degree",), by_degree(per_run("bound"))),
             "accepted_size": (cell, by_cell(per_run("size"))),
-            "answering_locally": (cell, by_cell(per_run("locals"))),
+            "answering_locally": (cell, by_cell(per_run("local"))),
+            "within_tolerance": (cell, by_cell(per_run("close"))),
+            "messages": (cell, by_cell(per_run("messages"))),
+            "payload": (cell, by_cell(per_run("payload"))),
+            "memory": (cell, by_cell(per_run("memory"))),
             **{name: (cell, values) for name, values in errors.items()},
         },
     )
 
 
 def _standard_error(parts: list[Sums], name: str) -> FloatArray:
-    """Runs of a batch share a graph, so batches, not runs, are what is independent."""
+    """Runs of a batch share a graph, so batches, not runs, are what is independent.
+
+    But the spread of a few batches says little, and a shared graph correlates runs little, since
+    each has its own classes: below `BATCHES_ENOUGH` batches the spread of the runs is used.
+    """
     runs = np.array([part["runs"] for part in parts])
     values = np.array([part[name] for part in parts])
-    mean = values.sum(axis=0) / runs.sum()
-    if len(parts) > 1:
+    total = runs.sum()
+    mean = values.sum(axis=0) / total
+    if len(parts) >= BATCHES_ENOUGH:
         deviations = values - runs.reshape(-1, *(1,) * mean.ndim) * mean
         spread = (deviations**2).sum(axis=0) * len(parts) / (len(parts) - 1)
-        return np.asarray(np.sqrt(spread) / runs.sum())
-    if runs[0] == 1:
+        return np.asarray(np.sqrt(spread) / total)
+    if total == 1:
         return np.full_like(mean, np.nan)
-    variance = parts[0][f"{name}_squared"] / runs[0] - mean**2
-    return np.asarray(np.sqrt(np.maximum(variance, 0) / (runs[0] - 1)))
+    variance = sum(part[f"{name}_squared"] for part in parts) / total - mean**2
+    return np.asarray(np.sqrt(np.maximum(variance, 0) / (total - 1)))

@@ -26,6 +26,7 @@ from colme.sim.distributions import (
     Beta,
     Distribution,
     Empirical,
+    Normal,
     Shape,
     TruncatedNormal,
     Uniform,
@@ -86,9 +87,9 @@ class GraphSpec(_Spec):
 class DataSpec(_Spec):
     """What the agents see."""
 
-    distribution: Literal["uniform", "bernoulli", "beta", "truncated-normal", "empirical"] = (
-        "uniform"
-    )
+    distribution: Literal[
+        "uniform", "bernoulli", "beta", "normal", "truncated-normal", "empirical"
+    ] = "uniform"
     sigma: float = 0.5
     concentration: float = 2.0
     half_range: float = 1.0
@@ -104,6 +105,8 @@ class DataSpec(_Spec):
                 return Bernoulli()
             case "beta":
                 return Beta(self.concentration)
+            case "normal":
+                return Normal(self.sigma)
             case "truncated-normal":
                 return TruncatedNormal(self.sigma, self.half_range)
             case "empirical":
@@ -132,19 +135,48 @@ class ThetaSpec(_Spec):
 
 
 class AlgorithmSpec(_Spec):
-    """How the agents decide and mix; theta is for the Bernstein rule, delta for the optimistic."""
+    """How the agents decide and mix: Private-C-ColME with one of three rules, or a baseline.
+
+    theta is for the Bernstein rule and Private-ColME, delta for all others that decide. Of the
+    baselines, ColME has weights and may be restricted, C-ColME may have a global reset, B-ColME
+    has a depth.
+    """
 
     name: str = ""
-    rule: Literal["oracle", "bernstein", "optimistic"] = "bernstein"
+    rule: Literal[
+        "oracle",
+        "bernstein",
+        "optimistic",
+        "local",
+        "ideal",
+        "colme",
+        "c-colme",
+        "b-colme",
+        "private-colme",
+    ] = "bernstein"
     theta: Literal["paper"] | ThetaSpec = "paper"
     delta: float = Field(1.0, gt=0, le=1)
     alpha: Literal["stepped", "theorem"] = "stepped"
     release: Literal["every-sample"] = "every-sample"
+    weights: Literal["simple", "soft", "aggressive"] = "simple"
+    restricted: bool = False
+    global_reset: bool = False
+    depth: int = Field(3, ge=0, le=20)
 
     @property
     def label(self) -> str:
         """What the results call it."""
         return self.name or self.rule
+
+    @property
+    def in_kernel(self) -> bool:
+        """Whether it is Private-C-ColME; the others are baselines."""
+        return self.rule in ("oracle", "bernstein", "optimistic")
+
+    @property
+    def private(self) -> bool:
+        """Whether its noise depends on epsilon."""
+        return self.in_kernel or self.rule == "private-colme"
 
     @property
     def alpha_schedule(self) -> AlphaSchedule:
@@ -176,6 +208,7 @@ class Scenario(_Spec):
     rounds: int = Field(1000, ge=1)
     runs: int = Field(32, ge=1)
     seed: int = Field(1, ge=0)
+    tolerance: float = Field(0.05, gt=0)
     algorithms: list[AlgorithmSpec] = Field([AlgorithmSpec()], min_length=1)
 
     @classmethod
@@ -223,6 +256,10 @@ class Scenario(_Spec):
                 raise ConfigError("classes", f"{len(self.classes)} entries", expected)
             if not all(0 <= c < len(self.means) for c in self.classes):
                 raise ConfigError("classes", self.classes, f"0 to {len(self.means) - 1}")
+        if self.epsilon_per_agent is not None and any(
+            algorithm.rule == "private-colme" for algorithm in self.algorithms
+        ):
+            raise ConfigError("algorithms", "private-colme", "one epsilon for all, or another rule")
         if self.epsilon_per_agent is not None and len(self.epsilon_per_agent) != self.agents:
             seen = f"{len(self.epsilon_per_agent)} entries"
             raise ConfigError(

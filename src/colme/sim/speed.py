@@ -3,6 +3,8 @@
 import time
 from statistics import median
 
+from colme.sim.batch import Batch
+from colme.sim.comparison import GALANTES
 from colme.sim.scenario import Scenario
 from colme.sim.study import Study
 
@@ -12,6 +14,7 @@ ROUNDS = 20_000
 LARGE_GRAPHS = (10_000, 100_000)
 LARGE_DEGREE = 10
 LARGE_ROUNDS = 200
+GROWTH_ROUNDS = 4_000
 REPEATS = 3
 
 
@@ -35,17 +38,55 @@ def agent_rounds_per_second(agents: int) -> float:
     return agents * LARGE_ROUNDS / median(_seconds(scenario) for _ in range(REPEATS))
 
 
+def baseline_rate(
+    rule: str, *, agents: int, degree: int, rounds: int = GROWTH_ROUNDS, **options: object
+) -> float:
+    """Agent-rounds per second of one baseline, drawing its data and recording included."""
+    algorithm = {"rule": rule, "delta": 0.1, **options}
+    scenario = GALANTES.changed(
+        agents=agents, graph={"degree": degree}, rounds=rounds, runs=1, algorithms=[algorithm]
+    )
+    return agents * rounds / median(_seconds(scenario) for _ in range(REPEATS))
+
+
+def baseline_rates() -> dict[str, float]:
+    """C-ColME and B-ColME in Galante's setting, the others, which keep M numbers each, at 200."""
+    galantes = {"agents": GALANTES.agents, "degree": 10, "rounds": GALANTES.rounds}
+    return {rule: baseline_rate(rule, **galantes) for rule in ("c-colme", "b-colme")} | {
+        rule: baseline_rate(rule, agents=200, degree=10) for rule in ("colme", "private-colme")
+    }
+
+
+def baseline_growth() -> dict[str, dict[int, float]]:
+    """Nanoseconds per agent-round: O(r depth) for B-ColME, O(M) for ColME and Private-ColME."""
+    by_degree = {r: baseline_rate("b-colme", agents=1000, degree=r) for r in (5, 10, 20, 40)}
+    by_depth = {d: baseline_rate("b-colme", agents=1000, degree=20, depth=d) for d in (1, 3, 7)}
+    by_agents = {
+        rule: {m: baseline_rate(rule, agents=m, degree=10) for m in (100, 200, 400, 800)}
+        for rule in ("colme", "private-colme")
+    }
+    return {
+        name: {parameter: 1e9 / rate for parameter, rate in rates.items()}
+        for name, rates in (
+            ("b-colme by degree", by_degree),
+            ("b-colme by depth", by_depth),
+            ("colme by agents", by_agents["colme"]),
+            ("private-colme by agents", by_agents["private-colme"]),
+        )
+    }
+
+
 def seconds_to_compile() -> float:
     """To the first round done in this process: a few tenths of a second if cached."""
     scenario = Scenario.build(agents=10, graph={"degree": 4}, rounds=1)
-    batch = Study(scenario, scenario.graph.degrees[0]).prepare(0, scenario.runs)
+    batch = Batch(Study(scenario, scenario.graph.degrees[0]), 0, scenario.runs)
     start = time.perf_counter()
     batch.advance(1, 1)
     return time.perf_counter() - start
 
 
 def _seconds(scenario: Scenario) -> float:
-    batch = Study(scenario, scenario.graph.degrees[0]).prepare(0, scenario.runs)
+    batch = Batch(Study(scenario, scenario.graph.degrees[0]), 0, scenario.runs)
     start = time.thread_time()
     batch.advance(1, scenario.rounds)
     return time.thread_time() - start

@@ -65,6 +65,7 @@ class Schedule(NamedTuple):
 
     release: Array  # int32 [T + 1]: rounds since the last release, 0 where nothing is released
     record: Array  # int32 [T + 1]: row of the record, -1 where nothing is recorded
+    tolerance: float  # how near to the true mean an answer counts as close
 
 
 class Algorithms(NamedTuple):
@@ -122,6 +123,7 @@ class Record(NamedTuple):
     error: Array  # float64 [A, rows, L]: squared error of the answer
     size: Array  # float64 [A, rows, L]: sizes of the accepted sets, the agent itself included
     local: Array  # float64 [A, rows, L]: agents that answer with their data mean
+    close: Array  # float64 [A, rows, L]: agents whose answer is within the tolerance
     missed: Array  # float64 [A, rows, L]: edges within a class not accepted (type I)
     mixed_up: Array  # float64 [A, rows, L]: edges between classes accepted (type II)
 

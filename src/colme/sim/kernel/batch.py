@@ -82,7 +82,9 @@ def _rows(owners: Array, others: Array, chosen: Array, agents: int) -> tuple[Arr
     return starts, np.ascontiguousarray(others[chosen])
 
 
-def new_schedule(rounds: int, recorded: Any, block_end: Any = None) -> Schedule:
+def new_schedule(
+    rounds: int, recorded: Any, block_end: Any = None, *, tolerance: float = np.inf
+) -> Schedule:
     """`block_end[t]` says whether round t = 1..rounds releases; None: every round does."""
     release = np.zeros(rounds + 1, np.int32)
     if block_end is None:
@@ -92,7 +94,7 @@ def new_schedule(rounds: int, recorded: Any, block_end: Any = None) -> Schedule:
         release[ends] = np.diff(ends, prepend=0)
     record = np.full(rounds + 1, -1, np.int32)
     record[np.asarray(recorded, np.int64)] = np.arange(len(recorded))
-    return Schedule(release, record)
+    return Schedule(release, record, float(tolerance))
 
 
 def at_most(threshold: Any, dtype: Any) -> Array:
@@ -154,4 +156,4 @@ def edge_totals(graph: Graph, state: State) -> tuple[Array, Array]:
 def new_record(form: Form, algorithms: Algorithms, rows: int) -> Record:
     """An empty record of so many rounds."""
     shape = (algorithms.rule.size, rows, len(form))
-    return Record(zeros(shape[1:], np.float64), *(zeros(shape, np.float64) for _ in range(5)))
+    return Record(zeros(shape[1:], np.float64), *(zeros(shape, np.float64) for _ in range(6)))

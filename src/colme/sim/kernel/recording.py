@@ -15,6 +15,7 @@ from colme.sim.kernel.arrays import (
     inline,
 )
 from colme.sim.kernel.simd import (
+    absolute,
     ints,
     load,
     minimum,
@@ -81,6 +82,7 @@ def record_round(
     stream: Stream,
     t: int,
     location: Array,
+    tolerance: float,
     state: State,
     record: Record,
 ) -> None:
@@ -89,24 +91,27 @@ def record_round(
     first, mu = place_of(stream, t), (2 * k + t % 2) * agents
     _smallest_shares(form, graph, state, k)
     error = to_doubles(form, ints(form, 0))
-    size, local = ints(form, 0), ints(form, 0)
+    size, local, close = ints(form, 0), ints(form, 0), ints(form, 0)
     for a in range(agents):
         # Sizes up to 2 have shares of at least 1/3, all others of at most 1/4.
         collaborates = load(form, state.least, a) < reals(form, 0.3)
         consensus, data = load(form, state.mu, mu + a), load(form, stream.data, first + a)
         answer = select(collaborates, consensus, data)
-        error = error + _square(form, answer, load(form, location, a))
+        truth = load(form, location, a)
+        error = error + _square(form, answer, truth)
+        close = close - minus_one(reals(form, tolerance) >= absolute(answer - truth))
         local = local + ints(form, 1) + minus_one(collaborates)
         size = size + load(form, state.size, k * agents + a)
     missed, mixed_up = ints(form, 0), ints(form, 0)
     for w in range(words):
-        word, truth = load(form, state.accepted, k * words + w), load(form, state.same, w)
-        agreed = popcount(word & truth)
-        missed = missed + popcount(truth) - agreed
+        word, same = load(form, state.accepted, k * words + w), load(form, state.same, w)
+        agreed = popcount(word & same)
+        missed = missed + popcount(same) - agreed
         mixed_up = mixed_up + popcount(word) - agreed
     place = k * record.error.shape[1] + row
     store(record.error, place, error)
     store(record.size, place, to_doubles(form, size))
     store(record.local, place, to_doubles(form, local))
+    store(record.close, place, to_doubles(form, close))
     store(record.missed, place, to_doubles(form, missed + missed))
     store(record.mixed_up, place, to_doubles(form, mixed_up + mixed_up))

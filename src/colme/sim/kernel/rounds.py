@@ -54,7 +54,8 @@ def step(
         mix(form, graph, algorithms, k, t, state)
         row = peek(schedule.record, t)
         if row >= 0:
-            record_round(form, graph, k, row, stream, t, location, state, record)
+            tolerance = schedule.tolerance
+            record_round(form, graph, k, row, stream, t, location, tolerance, state, record)
 
 
 @compiled

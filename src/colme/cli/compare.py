@@ -1,0 +1,73 @@
+"""`colme compare`: Private-C-ColME beside the systems it descends from."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+import xarray as xr
+from rich.console import Console
+from rich.table import Table
+
+from colme.cli import running
+from colme.report import curves
+from colme.report.comparison import distinct_levels, label_of, systems_over_time
+from colme.sim import comparison
+
+_COLUMNS = ("system", "MSE", "MSE / Local", "within tolerance", "messages", "bytes", "memory")
+
+
+def compare(
+    out: Annotated[Path, typer.Option(help="Folder for figure, table and data.")],
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer runs: under a minute.")] = False,
+    seed: Annotated[int, typer.Option(help="Same seed, same numbers.", min=0)] = 1,
+    threads: Annotated[
+        int | None, typer.Option(help="Threads.  All cores if not given.", min=1)
+    ] = None,
+) -> None:
+    """Compare with ColME, C-ColME, B-ColME, Private-ColME, Local and Ideal.
+
+    Two settings: this paper's (200 agents, three classes) and Galante's (10,000 agents, no
+    privacy). Messages, bytes and memory (numbers kept) are per agent, the first two per round.
+    """
+    results = {
+        name: running.run(scenario, out=out, threads=threads, label=name, name=name)
+        for name, scenario in comparison.settings(quick=quick, seed=seed).items()
+    }
+    paths = curves.save(systems_over_time(results), out, "comparison")
+    console = Console()
+    lines = []
+    for name, dataset in results.items():
+        rows = _rows(dataset)
+        table = Table(*_COLUMNS, title=f"{name}: after {int(dataset.t[-1]):,} rounds")
+        for row in rows:
+            table.add_row(*row)
+        console.print(table)
+        lines += [f"## {name}", "", _line(_COLUMNS), _line(["---"] * len(_COLUMNS))]
+        lines += [*map(_line, rows), ""]
+    written = out / "comparison.md"
+    written.write_text("\n".join(lines))
+    console.print("Saved", *map(str, [*paths, written]), soft_wrap=True)
+
+
+def _rows(dataset: xr.Dataset) -> list[list[str]]:
+    end = dataset.isel(t=-1, degree=0)
+    rows = []
+    for rule in map(str, end.rule.values):
+        for epsilon in distinct_levels(dataset.isel(degree=0), rule):
+            cell = end.sel(rule=rule, epsilon=epsilon)
+            rows.append(
+                [
+                    label_of(rule, epsilon, dataset.isel(degree=0)),
+                    f"{float(cell.mse):.3g}",
+                    f"{float(cell.mse / end.mse_local):.3g}",
+                    f"{float(cell.within_tolerance):.3f}",
+                    f"{float(cell.messages):.1f}",
+                    f"{float(cell.payload):.0f}",
+                    f"{float(cell.memory):.0f}",
+                ]
+            )
+    return rows
+
+
+def _line(cells: list[str] | tuple[str, ...]) -> str:
+    return f"| {' | '.join(cells)} |"

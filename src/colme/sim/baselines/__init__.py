@@ -1,0 +1,1 @@
+"""The systems Private-C-ColME descends from, one small file each, all fed the same data."""

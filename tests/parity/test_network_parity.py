@@ -1,0 +1,189 @@
+"""The kernel and the network of real agents are the same algorithm, round by round.
+
+One study holds every algorithm at every epsilon. Each of them is played by real agents too, in the
+kernel's lane of that epsilon, whose samples and noise the agents are given as a script.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from colme.protocol.network import Network
+from colme.rules.decision import DecisionRule, Oracle
+from colme.rules.release import Profile, laplace_scale
+from colme.sim import thresholds
+from colme.sim.in_memory import agent_name, estimates, run_round
+from colme.sim.kernel import batch
+from colme.sim.kernel.arrays import WORD, Array, Graph, Record, State
+from colme.sim.kernel.rounds import step_all
+from colme.sim.kernel.simd import form_of
+from colme.sim.kernel.stream import feed
+from colme.sim.scenario import AlgorithmSpec, GraphSpec, Scenario
+from colme.sim.study import Study
+from support.worlds import Script, join
+
+AGENTS = 10
+ROUNDS = 100
+LANES = 4
+FORM = form_of(np.float64, LANES)
+TOLERANCE = 1e-12  # values are of order 1, and the two sides add the same numbers in another order
+
+ALGORITHMS: list[dict[str, Any]] = [
+    {"name": f"{rule}, {alpha}", "rule": rule, "alpha": alpha}
+    for rule in ("oracle", "bernstein", "optimistic")
+    for alpha in ("stepped", "theorem")
+]
+ALGORITHMS[3]["theta"] = {"scale": 1.9, "exponent": 0.2}  # below 2 from the first round on
+IRREGULAR = [*((0, b) for b in range(1, 8)), (1, 2), (2, 3), (3, 5), (5, 8), (4, 7)]  # 9 is alone
+GRAPHS = {
+    "regular": GraphSpec(degree=[4]),
+    "irregular": GraphSpec(family="edges", edges=IRREGULAR),
+    "complete": GraphSpec(family="complete"),
+}
+PRIVACY: dict[str, dict[str, Any]] = {
+    "common": {"epsilon": [1, 8, math.inf]},
+    "per agent": {"epsilon_per_agent": [(2.0, math.inf, 8.0)[a % 3] for a in range(AGENTS)]},
+}
+
+
+def study_of(graph: str, privacy: str) -> Study:
+    """Classes near enough for edges to come and go; every lane has another placement."""
+    scenario = Scenario.build(
+        agents=AGENTS,
+        graph=GRAPHS[graph],
+        means=[0.2, 0.3, 0.8],
+        data={"sigma": 0.1},
+        rounds=ROUNDS,
+        seed=3,
+        algorithms=ALGORITHMS,
+        **PRIVACY[privacy],
+    )
+    return Study(scenario, scenario.graph.degrees[0])
+
+
+@dataclass(frozen=True)
+class Lane:
+    """A world: the agents' classes, their profiles at the epsilon of this number, a script."""
+
+    number: int
+    classes: Array
+    profiles: list[Profile]
+    script: Script
+
+    @classmethod
+    def of(cls, scenario: Scenario, number: int) -> "Lane":
+        """The scenario's profile of each agent, with the bounds moved around its own mean."""
+        classes = scenario.draw_classes(number)
+        centres = np.array(scenario.means)[classes]
+        shared = scenario.profiles()[number]
+        profiles = [
+            replace(p, bounds=(centre + p.bounds[0], centre + p.bounds[1]))
+            for centre, p in zip(centres.tolist(), shared * (AGENTS // len(shared)), strict=True)
+        ]
+        return cls(number, classes, profiles, Script.random(profiles, centres, ROUNDS, number))
+
+    def network(self, study: Study, algorithm: AlgorithmSpec) -> Network:
+        """Real agents that live in this world."""
+        shape = thresholds.Network(AGENTS, study.mean_degree, ROUNDS)
+        strictest = min(profile.epsilon for profile in self.profiles)
+
+        def rule(a: int) -> DecisionRule:
+            mates = np.flatnonzero(self.classes == self.classes[a]).tolist()
+            rules: dict[str, DecisionRule] = {
+                "oracle": Oracle(frozenset(map(agent_name, mates))),
+                "bernstein": algorithm.bernstein(shape.degree, strictest),
+                "optimistic": algorithm.optimistic(AGENTS, shape.regularity),
+            }
+            return rules[algorithm.rule]
+
+        draws = iter(self.script.draws.ravel().tolist())
+        graph = study.scenario.draw_graph(study.degree, 0)
+        alpha = algorithm.alpha_schedule
+        return join(graph, self.profiles, rule, lambda _: next(draws), alpha)
+
+
+def kernel_rounds(study: Study, edges: Graph, lanes: list[Lane]) -> Iterator[tuple[State, Record]]:
+    """The state after every round, and the record with a row for each; spare lanes stand still."""
+    algorithms = study.algorithms(edges, FORM)
+    classes = np.zeros((AGENTS, LANES), np.int64)
+    samples, units = np.zeros((2, ROUNDS, AGENTS, LANES))
+    for lane in lanes:
+        noise = lane.script.noise
+        scale = np.array([laplace_scale(p.half_range, p.epsilon) for p in lane.profiles])
+        classes[:, lane.number] = lane.classes
+        samples[..., lane.number] = lane.script.samples
+        quiet = np.zeros_like(noise)
+        units[..., lane.number] = np.divide(noise, scale, out=quiet, where=scale > 0)
+    population = study.population(classes, FORM)
+    schedule = batch.new_schedule(ROUNDS, range(1, ROUNDS + 1))
+    stream = batch.new_stream(FORM, AGENTS, 0, range(LANES), always=True)
+    state = batch.new_state(FORM, edges, algorithms, population)
+    record = batch.new_record(FORM, algorithms, ROUNDS)
+    for t in range(1, ROUNDS + 1):
+        feed(FORM, t, t, samples, units, schedule, stream)
+        step_all(
+            FORM, t, t, edges, population.location, schedule, algorithms, stream, state, record
+        )
+        yield state, record
+
+
+def decoded(edges: Graph, accepted: Array) -> Array:
+    """The accepted sets of one lane, as `arrays.Graph` describes them, as a matrix."""
+    matrix = np.zeros((AGENTS, AGENTS), dtype=bool)
+    for a in range(AGENTS):
+        row = edges.indices[edges.indptr[a] : edges.indptr[a + 1]]
+        for w, word in enumerate(accepted[edges.words[a] : edges.words[a + 1]].view(np.uint32)):
+            held = row[w * WORD : (w + 1) * WORD]
+            for i, b in enumerate(held):
+                matrix[a, b] = matrix[b, a] = bool(int(word) >> (len(held) - 1 - i) & 1)
+    return matrix
+
+
+def accepted_in(network: Network) -> Array:
+    matrix = np.zeros((AGENTS, AGENTS), dtype=bool)
+    for a, agent in enumerate(network.agents.values()):
+        matrix[a, [int(name) for name in agent.accepted]] = True
+    return matrix
+
+
+@pytest.mark.parametrize("privacy", PRIVACY)
+@pytest.mark.parametrize("graph", GRAPHS)
+def test_kernel_and_real_agents_agree_round_by_round(graph: str, privacy: str) -> None:
+    """Algorithm 1 with every rule, alpha and epsilon: the same decisions, values to 1e-12.
+
+    What agents answer shows in the record: the sums of squared errors, the sizes and how many
+    answer locally.
+    """
+    study = study_of(graph, privacy)
+    scenario = study.scenario
+    drawn = scenario.draw_graph(study.degree, 0)
+    edges = batch.new_graph(drawn.indptr, drawn.indices)
+    lanes = [Lane.of(scenario, number) for number in range(len(study.profiles))]
+    cells = [(algorithm, lane) for algorithm in scenario.algorithms for lane in lanes]
+    networks = [lane.network(study, algorithm) for algorithm, lane in cells]
+    decisions: list[set[bytes]] = [set() for _ in cells]
+    for t, (state, record) in enumerate(kernel_rounds(study, edges, lanes), start=1):
+        for k, (network, (algorithm, lane)) in enumerate(zip(networks, cells, strict=True)):
+            where, number, row = f"{algorithm.label} in round {t}", lane.number, t - 1
+            run_round(network, lane.script.samples[row])
+            accepted = decoded(edges, state.accepted[k, :, number])
+            np.testing.assert_array_equal(accepted, accepted_in(network), where)
+            consensus = [agent.consensus for agent in network.agents.values()]
+            mine = state.mu[k, t % 2, :, number]
+            np.testing.assert_allclose(mine, consensus, rtol=0, atol=TOLERANCE, err_msg=where)
+            answers = [agent.estimate for agent in network.agents.values()]
+            truth = np.array(scenario.means)[lane.classes]
+            error = ((estimates(network) - truth) ** 2).sum()
+            local_error = ((np.array([answer.local for answer in answers]) - truth) ** 2).sum()
+            assert abs(record.error[k, row, number] - error) < TOLERANCE, where
+            assert abs(record.local_error[row, number] - local_error) < TOLERANCE, where
+            assert record.size[k, row, number] == sum(answer.class_size for answer in answers)
+            assert record.local[k, row, number] == sum(not a.collaborative for a in answers)
+            decisions[k].add(accepted.tobytes())
+    for (algorithm, _), seen in zip(cells, decisions, strict=True):
+        assert len(seen) == 1 if algorithm.rule == "oracle" else len(seen) > 1
+    assert sum(map(len, decisions)) > 3 * len(cells), "the case must exercise the reset of alpha"

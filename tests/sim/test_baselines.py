@@ -1,0 +1,268 @@
+"""The baselines against their plain versions, and what their papers say of them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from colme.errors import ConfigError
+from colme.graph import Graph
+from colme.rules.decision import OptimisticDistance, PowerTheta
+from colme.rules.release import Profile, Release
+from colme.sim.baselines.b_colme import BColme
+from colme.sim.baselines.baseline import Baseline
+from colme.sim.baselines.c_colme import CColme
+from colme.sim.baselines.colme import Colme
+from colme.sim.baselines.ideal import Ideal
+from colme.sim.baselines.local import Local
+from colme.sim.baselines.private_colme import PrivateColme
+from colme.sim.baselines.radius import confidence_radius
+from support import plain_baselines as plain
+
+Array = np.ndarray[Any, Any]
+ROUNDS = 60
+SIGMA = 0.1
+PROFILE = Profile(bounds=(-2.0, 3.0), sigma2=0.01, beta=0.1, epsilon=50.0)
+THETA = PowerTheta(1.5, 1 / 2)
+
+
+def colme(restricted: bool, weights: str) -> Callable[["World"], Baseline]:
+    return lambda w: Colme(w.agents, sigma=SIGMA, delta=0.1, restricted=restricted, weights=weights)
+
+
+def b_colme(depth: int) -> Callable[["World"], Baseline]:
+    return lambda w: BColme(w.graph, sigma=SIGMA, delta=0.1, depth=depth)
+
+
+class World:
+    """8 to 12 agents of three classes, on a random graph, with noise that makes rules err."""
+
+    def __init__(self, seed: int) -> None:
+        generator = np.random.default_rng(seed)
+        self.agents = int(generator.integers(8, 13))
+        network = nx.gnp_random_graph(self.agents, 0.5, seed=seed)
+        self.graph = Graph.from_networkx(network)
+        self.neighbours = {a: set(self.graph.neighbours(a).tolist()) for a in range(self.agents)}
+        self.classes = generator.integers(0, 3, self.agents)
+        # With this for the truth, the last wrong edge goes while others are still to be dropped.
+        self.far = (self.classes == 2).astype(np.int64)
+        centres = np.array([0.0, 0.3, 1.2])[self.classes]
+        count = np.arange(1, ROUNDS + 1)[:, None]
+        # Wider than the sigma that the rules are told, so that they also drop the wrong ones.
+        samples = centres + generator.normal(0, 2 * SIGMA, (ROUNDS, self.agents))
+        self.data = np.cumsum(samples, axis=0) / count
+        self.noise = np.cumsum(generator.laplace(size=(ROUNDS, self.agents)), axis=0) / count
+
+    @property
+    def means(self) -> plain.Rows:
+        return [[], *self.data.tolist()]
+
+
+def answers_of(
+    algorithm: Baseline, world: World, chunk: int = ROUNDS, dtype: type = np.float64
+) -> Array:
+    data: Array = world.data.astype(dtype)
+    noise: Array = world.noise.astype(dtype)
+    answers = np.full_like(data, np.nan)
+    for i in range(0, ROUNDS, chunk):
+        part = slice(i, i + chunk)
+        algorithm.advance(i + 1, data[part], noise[part], answers[part])
+    return answers
+
+
+def edges(accepted: Array | None, graph: Graph) -> plain.Neighbours:
+    assert accepted is not None
+    first = np.repeat(np.arange(graph.agents), graph.degrees)
+    return {a: set(graph.indices[accepted & (first == a)].tolist()) for a in range(graph.agents)}
+
+
+def classes(accepted: Array | None) -> plain.Neighbours:
+    assert accepted is not None
+    return {a: set(np.flatnonzero(row).tolist()) for a, row in enumerate(accepted)}
+
+
+CASES: dict[str, Callable[[World], Baseline]] = {
+    "local": lambda w: Local(),
+    "ideal": lambda w: Ideal(w.graph.components(w.classes)),
+    "c-colme": lambda w: CColme(w.graph, sigma=SIGMA, delta=0.1),
+    "c-colme, global reset": lambda w: CColme(w.graph, sigma=SIGMA, delta=0.1, global_reset=True),
+    "c-colme, global reset by truth": lambda w: CColme(
+        w.graph, sigma=SIGMA, delta=0.1, global_reset=True, classes=w.far
+    ),
+    **{f"b-colme, depth {depth}": b_colme(depth) for depth in range(4)},
+    **{
+        f"colme, {weights}{', restricted' * restricted}": colme(restricted, weights)
+        for weights in ("simple", "soft", "aggressive")
+        for restricted in (False, True)
+    },
+    "private-colme": lambda w: PrivateColme(w.agents, profile=PROFILE, theta=THETA),
+}
+
+
+def expected(name: str, world: World) -> tuple[plain.Rows, plain.Neighbours | None]:
+    means, kind = world.means, name.split(",")[0]
+    if kind == "local":
+        return means, None
+    if kind == "ideal":
+        return plain.ideal(means, world.graph.components(world.classes).tolist()), None
+    if kind == "c-colme":
+        truth = world.far.tolist() if "truth" in name else None
+        return plain.c_colme(means, world.neighbours, SIGMA, 0.1, "global" in name, truth)
+    if kind == "b-colme":
+        return plain.b_colme(means, world.neighbours, SIGMA, 0.1, int(name[-1]))
+    if kind == "colme":
+        return plain.colme(means, SIGMA, 0.1, "restricted" in name, name.split(", ")[1])
+    noise = [[], *world.noise.tolist()]
+    return plain.private_colme(means, noise, 2.5, 50.0, 0.01, 0.1, THETA)
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("name", CASES)
+def test_parity_with_the_plain_version(name: str, seed: int) -> None:
+    world = World(seed)
+    algorithm = CASES[name](world)
+    answers = answers_of(algorithm, world)
+    rows, kept = expected(name, world)
+    np.testing.assert_allclose(answers, np.array(rows[1:]), rtol=0, atol=1e-12)
+    accepted = algorithm.accepted()
+    if kept is None:
+        assert accepted is None
+    elif accepted is not None and accepted.ndim == 2:
+        assert classes(accepted) == kept
+    else:
+        assert edges(accepted, world.graph) == kept
+
+
+def test_the_worlds_are_interesting() -> None:
+    """Edges are dropped, one end before the other, and not all of them."""
+    one_sided = dropped = kept = 0
+    for seed in range(8):
+        world = World(seed)
+        for rounds in range(1, ROUNDS):
+            _, left = plain.c_colme(world.means[: rounds + 1], world.neighbours, SIGMA, 0.1)
+            pairs = [(b in left[a], a in left[b]) for a in left for b in world.neighbours[a]]
+            one_sided += sum(x != y for x, y in pairs)
+        dropped += sum(not x for x, _ in pairs)
+        kept += sum(x for x, _ in pairs)
+    assert min(one_sided, dropped, kept) > 20
+
+
+def test_variants_differ() -> None:
+    """Else parity would not tell them apart."""
+    worlds = [World(seed) for seed in range(8)]
+    answers = {str([expected(name, w)[0][ROUNDS // 2] for w in worlds]) for name in CASES}
+    assert len(answers) == len(CASES)
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 32])
+@pytest.mark.parametrize("name", CASES)
+def test_chunks_change_nothing(name: str, chunk: int) -> None:
+    world = World(3)
+    whole, parts = CASES[name](world), CASES[name](world)
+    np.testing.assert_array_equal(answers_of(whole, world), answers_of(parts, world, chunk))
+    assert whole.cost() == parts.cost()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_single_precision(name: str) -> None:
+    """State is double, so only the rounding of the data shows, unless it turns a decision."""
+    world = World(1)
+    single = answers_of(CASES[name](world), world, dtype=np.float32)
+    assert single.dtype == np.float32
+    np.testing.assert_allclose(single, answers_of(CASES[name](world), world), rtol=0, atol=2e-6)
+
+
+@pytest.mark.parametrize("kind", [CColme, BColme])
+def test_a_dropped_edge_stays_dropped(kind: type[CColme] | type[BColme]) -> None:
+    """Two agents part, then meet: they stay apart, each with its own mean."""
+    graph = Graph.from_edges([(0, 1)], 2)
+    apart = np.array([[0.0, 5.0]] * 40)
+    together = np.array([[1.0, 1.0]] * 40)
+    algorithm = kind(graph, sigma=SIGMA, delta=0.1)
+    answers = np.empty((40, 2))
+    algorithm.advance(1, apart, apart, answers)
+    assert not np.any(algorithm.accepted())
+    assert algorithm.cost().messages == 0
+    algorithm.advance(41, together, together, answers)
+    assert not np.any(algorithm.accepted())
+
+
+def test_exclusion_is_reversible_in_colme() -> None:
+    algorithm = Colme(2, sigma=SIGMA, delta=0.1)
+    answers = np.empty((40, 2))
+    algorithm.advance(1, np.array([[0.0, 5.0]] * 40), answers, answers.copy())
+    assert classes(algorithm.accepted()) == {0: {0}, 1: {1}}
+    algorithm.advance(41, np.array([[1.0, 1.5]] * 20 + [[1.0, 1.01]] * 20), answers, answers)
+    assert classes(algorithm.accepted()) == {0: {0, 1}, 1: {0, 1}}
+    np.testing.assert_allclose(answers[-1], 1.005)
+
+
+@pytest.mark.parametrize("weights", ["simple", "soft", "aggressive"])
+def test_all_excluded_stays_local_and_asks_nobody(weights: str) -> None:
+    """The published code loops forever here."""
+    algorithm = Colme(3, sigma=SIGMA, delta=0.1, restricted=True, weights=weights)
+    data = np.array([[0.0, 10.0, 20.0]] * 30)
+    answers = np.empty_like(data)
+    algorithm.advance(1, data, data, answers)
+    np.testing.assert_array_equal(answers[-1], data[-1])
+    assert algorithm.cost().messages == 0
+
+
+def test_agents_without_peers_are_local() -> None:
+    data = np.array([[1.0], [2.0], [3.0]])
+    alone: list[Baseline] = [
+        Colme(1, sigma=SIGMA, delta=0.1),
+        BColme(Graph.from_edges([], 1), sigma=SIGMA, delta=0.1),
+        PrivateColme(1, profile=PROFILE, theta=THETA),
+        Ideal([0]),
+    ]
+    for algorithm in alone:
+        answers = np.empty_like(data)
+        algorithm.advance(1, data, data, answers)
+        np.testing.assert_array_equal(answers, data)
+        assert algorithm.cost().messages == 0
+
+
+def test_b_colme_of_a_tree_reaches_everyone_within_its_depth() -> None:
+    """On a path of 4, depth 2 is all there is: the samples of everyone, up to h + 1 rounds old."""
+    graph = Graph.from_edges([(0, 1), (1, 2), (2, 3)], 4)
+    data = (
+        np.cumsum(np.random.default_rng(5).normal(size=(20, 4)), axis=0) / np.arange(1, 21)[:, None]
+    )
+    answers = np.empty_like(data)
+    BColme(graph, sigma=1.0, delta=0.1, depth=2).advance(1, data, data, answers)
+    samples = 20 * data[19, 0] + 19 * data[18, 1] + 18 * data[17, 2] + 17 * data[16, 3]
+    assert answers[19, 0] == pytest.approx(samples / (20 + 19 + 18 + 17), abs=1e-14)
+
+
+def test_the_radius_is_that_of_private_c_colme_without_noise() -> None:
+    rule = OptimisticDistance(degree=5, agents=200, delta=0.1)
+    release = Release(count=7, mean=0.0, variance=SIGMA**2 / 7, beta=0.0)
+    gamma = 0.1 / (4 * 5 * 200)
+    assert confidence_radius(7, SIGMA, gamma) == pytest.approx(rule.radius(release), rel=1e-14)
+    assert confidence_radius(0, SIGMA, gamma) == np.inf
+
+
+def test_costs_of_the_first_round() -> None:
+    """Requests count as messages; 8 bytes for a mean, 4 for a count or a size."""
+    graph = Graph.from_networkx(nx.random_regular_graph(4, 10, seed=1))
+    c, b = CColme(graph, sigma=1, delta=0.1).cost(), BColme(graph, sigma=1, delta=0.1).cost()
+    assert (c.messages, c.payload, c.memory) == (8, 4 * 24, 20)
+    assert (b.messages, b.payload, b.memory) == (4, 4 * (4 * 12 + 4), 2 + 4 * 9)
+    asks = Colme(10, sigma=1, delta=0.1).cost()
+    assert (asks.messages, asks.payload, asks.memory) == (2, 12, 21)
+    tells = PrivateColme(10, profile=PROFILE, theta=THETA).cost()
+    assert (tells.messages, tells.payload, tells.memory) == (9, 108, 21)
+
+
+def test_what_is_refused() -> None:
+    with pytest.raises(ConfigError, match="weights"):
+        Colme(3, sigma=1, delta=0.1, weights="hard")
+    with pytest.raises(ConfigError, match="delta"):
+        Colme(3, sigma=1, delta=0)
+    with pytest.raises(ConfigError, match="sigma"):
+        CColme(Graph.from_edges([], 1), sigma=0, delta=0.1)
+    with pytest.raises(ConfigError, match="depth"):
+        BColme(Graph.from_edges([], 1), sigma=1, delta=0.1, depth=-1)

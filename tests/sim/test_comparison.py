@@ -1,0 +1,89 @@
+"""Baselines in a scenario, beside Private-C-ColME and on its data."""
+
+import math
+
+import numpy as np
+import pytest
+
+from colme.errors import ConfigError
+from colme.sim import comparison
+from colme.sim.batch import Batch
+from colme.sim.runner import simulate
+from colme.sim.scenario import Scenario
+from colme.sim.study import Study
+
+BASELINES = ("local", "ideal", "colme", "c-colme", "b-colme", "private-colme")
+SMALL = Scenario.build(
+    agents=20,
+    graph={"degree": 6},
+    means=[0.0, 1.0],
+    data={"distribution": "normal", "sigma": 0.4},
+    epsilon=[4, math.inf],
+    rounds=150,
+    runs=40,
+    tolerance=0.1,
+    algorithms=[{"rule": rule} for rule in ("bernstein", *BASELINES, "oracle")],
+)
+
+
+def test_every_baseline_can_be_named_in_any_scenario() -> None:
+    result = simulate(SMALL)
+    assert result.rule.values.tolist() == ["bernstein", *BASELINES, "oracle"]
+    assert np.isfinite(result.mse).all()
+    share = result.within_tolerance
+    assert ((share >= 0) & (share <= 1)).all()
+    for rule in BASELINES[:-1]:
+        both = result.mse.sel(rule=rule)
+        assert (both.sel(epsilon=4) == both.sel(epsilon=math.inf)).all(), rule
+    private = result.mse.sel(rule="private-colme", t=150)
+    assert (private.sel(epsilon=4) > private.sel(epsilon=math.inf)).all()
+
+
+def test_baselines_do_not_disturb_the_kernel() -> None:
+    """The same numbers for the kernel's algorithms, bit for bit, with baselines beside them."""
+    alone = SMALL.changed(algorithms=[{"rule": "bernstein"}, {"rule": "oracle"}])
+    beside = simulate(SMALL).sel(rule=["bernstein", "oracle"])
+    assert (simulate(alone).mse.values == beside.mse.values).all()
+
+
+def test_local_and_ideal_are_simulated_as_well_as_in_closed_form() -> None:
+    """Propositions 1 and 3, within four standard errors of 40 runs."""
+    end = simulate(SMALL).isel(t=-1, degree=0, epsilon=0)
+    local, ideal = end.sel(rule="local"), end.sel(rule="ideal")
+    assert float(local.mse) == pytest.approx(float(end.mse_local), rel=1e-5)
+    assert abs(float(local.mse) - 0.16 / 150) < 4 * float(local.mse_se)
+    assert abs(float(ideal.mse) - float(end.mse_ideal)) < 4 * float(ideal.mse_se)
+
+
+def test_what_a_batch_records_does_not_depend_on_where_it_is_cut() -> None:
+    study = Study(SMALL, 6)
+    whole, cut = Batch(study, 0, 3), Batch(study, 0, 3)
+    whole.advance(1, 150)
+    for first, last in ((1, 7), (8, 8), (9, 149), (150, 150)):
+        cut.advance(first, last)
+    for name, value in whole.sums().items():
+        np.testing.assert_array_equal(value, cut.sums()[name], err_msg=name)
+
+
+def test_decisions_of_those_without_a_graph_are_rated_over_all_pairs() -> None:
+    end = simulate(SMALL).isel(t=-1, degree=0).sel(epsilon=math.inf)
+    for rule in ("c-colme", "b-colme", "colme", "private-colme"):
+        assert float(end.type_one.sel(rule=rule)) < 0.2, rule
+        assert float(end.type_two.sel(rule=rule)) < 0.05, rule
+    assert float(end.accepted_size.sel(rule="colme")) > float(end.accepted_size.sel(rule="c-colme"))
+    assert np.isnan(end.type_one.sel(rule="local"))
+
+
+def test_the_two_settings_are_those_of_the_papers() -> None:
+    settings = comparison.settings(quick=False, seed=3)
+    assert {scenario.seed for scenario in settings.values()} == {3}
+    galante = settings["galante"]
+    assert (galante.agents, galante.graph.degree, galante.rounds) == (10_000, [10], 2_000)
+    assert (galante.means, galante.data.sigma, galante.tolerance) == ([0.0, 1.0], 2.0, 0.1)
+    deciding = [a for a in galante.algorithms if a.rule in ("c-colme", "b-colme")]
+    assert {algorithm.delta for algorithm in deciding} == {0.1}
+
+
+def test_private_colme_needs_one_epsilon_for_all() -> None:
+    with pytest.raises(ConfigError, match="private-colme"):
+        SMALL.changed(epsilon_per_agent=[1.0] * 20)

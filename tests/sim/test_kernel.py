@@ -1,0 +1,245 @@
+"""The kernel against plain NumPy, and what it promises about lanes, cuts and tests left out."""
+
+import math
+
+import numpy as np
+import pytest
+
+from colme.graph import Graph
+from colme.rules.bernstein import uniform_parameter
+from colme.rules.release import Profile
+from colme.sim import graphs, thresholds
+from colme.sim.kernel import batch
+from colme.sim.kernel.arrays import (
+    COMMON,
+    ORACLE,
+    PER_EDGE,
+    Algorithms,
+    Array,
+    Population,
+    Record,
+    Schedule,
+    State,
+)
+from colme.sim.kernel.arrays import Graph as Edges
+from colme.sim.kernel.rounds import simulate, step_all
+from colme.sim.kernel.simd import form_of
+from colme.sim.kernel.stream import feed
+from colme.sim.scenario import AlgorithmSpec, Scenario
+from colme.sim.study import Study
+from numpy_round import Neighbours, run
+
+ROUNDS = 150
+DEGREE = 4
+SIGMA = 0.5
+HALF_RANGE = SIGMA * math.sqrt(3)
+
+
+def edges_of(graph: Graph) -> Edges:
+    return batch.new_graph(graph.indptr, graph.indices)
+
+
+def hub(agents: int) -> Graph:
+    """Agent 1 knows everyone but agent 0, who is alone; the others form a path."""
+    star = [(1, a) for a in range(2, agents)]
+    return Graph.from_edges(star + [(a, a + 1) for a in range(2, agents - 1)], agents)
+
+
+GRAPHS = {
+    "regular": edges_of(graphs.random_regular(30, 5, np.random.default_rng(1))),
+    "irregular": edges_of(graphs.erdos_renyi(40, 3, np.random.default_rng(2))),
+    "a hub of degree 68, and one alone": edges_of(hub(70)),
+    "degrees around 45": edges_of(graphs.erdos_renyi(90, 45, np.random.default_rng(3))),
+    "complete": edges_of(graphs.complete(71)),
+    "no edges": edges_of(Graph.from_edges([], 5)),
+}
+
+T = np.arange(ROUNDS + 1)
+BLOCKS = {
+    "every sample": None,
+    "every 7th": T % 7 == 0,
+    "growing, from 20": np.isin(T, [20, 40, 80]),
+}
+
+
+def every_algorithm(edges: Edges) -> Algorithms:
+    """All rules, strict and not, with several alpha schedules, loud agents, awkward thresholds."""
+    rng = np.random.default_rng(9)
+    agents = edges.indptr.size - 1
+    profile = Profile(
+        bounds=(-HALF_RANGE, HALF_RANGE),
+        sigma2=SIGMA**2,
+        beta=uniform_parameter(HALF_RANGE),
+        epsilon=4.0,
+    )
+    network = thresholds.Network(agents, DEGREE, ROUNDS)
+    bernstein, optimistic = (
+        np.append(0, thresholds.common(AlgorithmSpec(rule=rule), profile, network))
+        for rule in ("bernstein", "optimistic")
+    )
+    awkward = rng.choice([0.0, 0.3, 1.0, np.inf], ROUNDS + 1)
+    accept_all, accept_none = np.full(ROUNDS + 1, np.inf), np.zeros(ROUNDS + 1)
+    common = [bernstein, batch.at_most(optimistic, np.float64), awkward, accept_all, accept_none]
+    rule = [COMMON] * len(common) + [ORACLE, PER_EDGE, PER_EDGE]
+    edge_p, edge_q = rng.uniform(0.2, 1.5, (2, len(rule), max(edges.indices.size, 1)))
+    scale = np.array([np.full(agents, 0.4), np.zeros(agents)])
+    scale[0, : agents // 2] = 0.9
+    return Algorithms(
+        rule=np.array(rule, np.int32),
+        noise=np.array([0, 1, 0, 0, 1, 0, 0, 1], np.int32),
+        stride=np.array([10, 10, 1, 3, 10, 1, 7, 1], np.int32),
+        offset=np.array([1, 1, 0, 1, 1, 0, 1, 0], np.int32),
+        p=np.array([*common, accept_none, bernstein, bernstein]),
+        q=np.full((len(rule), ROUNDS + 1), 0.01),
+        edge_p=edge_p,
+        edge_q=edge_q,
+        inclusive=np.array([0] * 7 + [1], np.int32),
+        scale=scale,
+    )
+
+
+def study_of(agents: int, rounds: int = ROUNDS) -> Study:
+    """Every rule, the optimistic with the other alpha, with noise and without."""
+    algorithms = [
+        {"rule": "oracle"},
+        {"rule": "bernstein"},
+        {"rule": "optimistic", "alpha": "theorem"},
+    ]
+    scenario = Scenario.build(
+        agents=agents,
+        graph={"degree": DEGREE},
+        rounds=rounds,
+        epsilon=[1, math.inf],
+        algorithms=algorithms,
+        seed=5,
+    )
+    return Study(scenario, DEGREE)
+
+
+def population_of(agents: int, dtype: type, runs: range) -> Population:
+    study = study_of(agents)
+    classes = np.stack([study.scenario.draw_classes(run) for run in runs], axis=1)
+    return study.population(classes, form_of(dtype, len(runs)))
+
+
+def fed(
+    lanes: int, edges: Edges, algorithms: Algorithms, population: Population, schedule: Schedule,
+    samples: Array, units: Array,
+) -> Record:  # fmt: skip
+    """The kernel's record in float64 for given samples."""
+    form = form_of(np.float64, lanes)
+    rounds, agents = samples.shape[:2]
+    always = bool((schedule.release[1:] == 1).all())
+    stream = batch.new_stream(form, agents, 0, range(lanes), always=always)
+    state = batch.new_state(form, edges, algorithms, population)
+    record = batch.new_record(form, algorithms, int(schedule.record.max()) + 1)
+    rows = stream.data.shape[0]
+    for first in range(1, rounds + 1, rows):
+        last = min(rounds, first + rows - 1)
+        feed(form, first, last, samples, units, schedule, stream)
+        step_all(
+            form, first, last, edges, population.location, schedule, algorithms, stream, state,
+            record,
+        )  # fmt: skip
+    return record
+
+
+@pytest.mark.parametrize("blocks", BLOCKS)
+@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize("lanes", [1, 4])
+def test_agrees_with_plain_numpy(lanes: int, name: str, blocks: str) -> None:
+    """Same samples, same noise: the same decisions, so counts are equal; errors to rounding.
+
+    150 rounds of averaging in another order lose a few units in the last place: 1e-11 is ample.
+    """
+    edges = GRAPHS[name]
+    algorithms = every_algorithm(edges)
+    recorded = [*range(1, 60), 100, ROUNDS]
+    schedule = batch.new_schedule(ROUNDS, recorded, BLOCKS[blocks], tolerance=0.1)
+    population = population_of(edges.indptr.size - 1, np.float64, range(lanes))
+    rng = np.random.default_rng(3)
+    shape = (ROUNDS, *population.location.shape)
+    samples = population.location + rng.uniform(-HALF_RANGE, HALF_RANGE, shape)
+    units = rng.laplace(size=shape)
+    record = fed(lanes, edges, algorithms, population, schedule, samples, units)
+    for k in range(algorithms.rule.size):
+        for lane in {0, lanes - 1}:
+            expected = run(
+                algorithms, k, edges, population.classes[:, lane], population.location[:, lane],
+                schedule, samples[:, :, lane], units[:, :, lane],
+            )  # fmt: skip
+            for field in ("size", "local", "close", "missed", "mixed_up"):
+                counted = getattr(record, field)[k, :, lane]
+                np.testing.assert_array_equal(counted, getattr(expected, field), field)
+            np.testing.assert_allclose(record.error[k, :, lane], expected.error, rtol=1e-11)
+            local_error = record.local_error[:, lane]
+            np.testing.assert_allclose(local_error, expected.local_error, rtol=1e-11)
+
+
+def drawn(
+    lanes: int,
+    runs: int,
+    rounds: int,
+    *,
+    cuts: tuple[int, ...] = (),
+    eager: bool = False,
+) -> tuple[list[Array], State]:
+    """What an ordinary float32 study records of these runs, `lanes` at a time; the last state."""
+    agents, form = 60, form_of(np.float32, lanes)
+    study = study_of(agents, rounds)
+    edges = edges_of(study.scenario.draw_graph(DEGREE, 0))
+    algorithms = study.algorithms(edges, form)
+    schedule = batch.new_schedule(rounds, [1, 10, 100, rounds])
+    records = []
+    for first in range(0, runs, lanes):
+        part = range(first, first + lanes)
+        population = population_of(agents, np.float32, part)
+        stream = batch.new_stream(form, agents, 5, part, always=True)
+        state = batch.new_state(form, edges, algorithms, population)
+        record = batch.new_record(form, algorithms, 4)
+        start = 1
+        for stop in range(1, rounds + 1) if eager else (*cuts, rounds):
+            if eager:
+                state.deadline[...] = -1
+            simulate(
+                form, start, stop, edges, population, schedule, algorithms, stream, state, record
+            )
+            start = stop + 1
+        records.append(record)
+    return [np.concatenate(field, axis=-1) for field in zip(*records, strict=True)], state
+
+
+@pytest.mark.parametrize("lanes", [1, 8])
+def test_results_do_not_depend_on_the_number_of_lanes(lanes: int) -> None:
+    """simd: "a lane's result does not depend on how many lanes stand beside it", to the bit."""
+    for one, other in zip(drawn(32, 32, 400)[0], drawn(lanes, 32, 400)[0], strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_rows_not_tested_again_would_not_have_changed() -> None:
+    """acceptance: a row is left out only while no edge of it can have reached its threshold."""
+    lazy, state = drawn(32, 32, 3000)
+    assert (state.tested < 2900).mean() > 0.2, "the case must leave tests out"
+    for one, other in zip(lazy, drawn(32, 32, 3000, eager=True)[0], strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_run_can_be_cut_anywhere() -> None:
+    """rounds.simulate: "May be called again to go on from where it stopped"."""
+    cut = drawn(32, 32, 400, cuts=(1, 2, 7, 100, 131, 399))[0]
+    for one, other in zip(drawn(32, 32, 400)[0], cut, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_edge_totals(name: str) -> None:
+    """batch.edge_totals: "within a class and between classes, in both directions"."""
+    edges = GRAPHS[name]
+    population = population_of(edges.indptr.size - 1, np.float64, range(4))
+    state = batch.new_state(form_of(np.float64, 4), edges, every_algorithm(edges), population)
+    others, _, present = Neighbours.of(edges)
+    within, between = batch.edge_totals(edges, state)
+    for lane, classes in enumerate(population.classes.T):
+        same = classes[others] == classes[:, None]
+        assert within[lane] == (same & present).sum()
+        assert between[lane] == (~same & present).sum()
