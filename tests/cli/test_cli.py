@@ -44,7 +44,8 @@ def test_where_nobody_can_meet_no_epsilon_makes_it_pay(capsys: pytest.CaptureFix
 def test_theory_for_people_answers_the_question(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["theory", "--degree", "20", "--draws", "5"]) == 0
     printed = capsys.readouterr().out
-    assert "At epsilon = 1 collaboration pays" in printed
+    assert "At epsilon = 1 the paper's way pays" in printed
+    assert "recommended, at t = 30,000" in printed
     assert "It pays for every epsilon above 0.86" in printed
 
 

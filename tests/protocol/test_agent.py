@@ -48,7 +48,7 @@ def deliver_round(agent: Agent, peer: str, number: int) -> None:
 
 def begin(agent: Agent, number: int, sample: float = 0.5) -> None:
     agent.observe(sample)
-    agent.step(Begin(number, (0,) * agent.draws_due))
+    agent.step(Begin(number, (0,) * len(agent.draws_due)))
 
 
 def phase_of(agent: Agent) -> Phase:

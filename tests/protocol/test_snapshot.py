@@ -35,13 +35,13 @@ def test_the_order_in_which_storage_returns_the_peers_does_not_matter() -> None:
 
 
 DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
-    "version": (lambda d: d.update(version=2), "version: saw 2, expected 1"),
+    "version": (lambda d: d.update(version=1), "version: saw 1, expected 2"),
     "name": (lambda d: d.update(name="you"), "name: saw 'you', expected 'me'"),
     "no state": (lambda d: d.pop("state"), "state: saw None"),
     "peers": (lambda d: d["state"]["peers"].pop("a"), "state.peers: saw .*, expected .*'a', 'b'"),
     "phase": (lambda d: d["state"].update(phase="x"), "state.phase: saw 'x', expected one of"),
     "count": (lambda d: d["state"]["stream"].update(count="7"), "state.stream.count: saw '7'"),
-    "flag": (lambda d: d["state"].update(collaborative=1), "state.collaborative: saw 1"),
+    "flag": (lambda d: d["state"]["peers"]["a"].update(suspect=1), "state.peers.a.suspect: saw 1"),
     "nan": (lambda d: d["state"].update(consensus=float("nan")), "state.consensus: saw nan"),
     "missing field": (lambda d: d["state"]["stream"].pop("count"), "state.stream: saw"),
     "message": (

@@ -54,6 +54,10 @@ def run(arguments: Sequence[str]) -> int:
     try:
         return command.main(list(arguments) or ["--help"], "colme", standalone_mode=False) or 0
     except (typer.Abort, KeyboardInterrupt):
+        print(
+            "colme: interrupted; what is finished is kept, and the same command resumes",
+            file=sys.stderr,
+        )
         return INTERRUPTED
     except typer.BadParameter as error:
         return _refuse(error.format_message())

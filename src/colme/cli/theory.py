@@ -29,6 +29,9 @@ def theory(
             help="Half the width of the data's bounds; sigma * sqrt(3) (uniform) if not given."
         ),
     ] = None,
+    rounds: Annotated[
+        int, typer.Option(help="Samples after which to predict the recommended algorithm.", min=1)
+    ] = 30_000,
     draws: Annotated[
         int, typer.Option(help="Random graphs and placements to average.", min=1)
     ] = 400,
@@ -37,8 +40,9 @@ def theory(
 ) -> None:
     """Ask before joining: does collaboration pay, by how much, and from which epsilon on?
 
-    Theorem 1, Corollary 1 and Propositions 1 and 3 of the paper, averaged over random regular
-    graphs and random placements of the agents into classes.
+    Theorem 1, Corollary 1 and Propositions 1 and 3 of the paper, and what to expect of the
+    recommended algorithm once classes are told apart, averaged over random regular graphs and
+    random placements of the agents into classes.
     """
     classes = len(set(numbers("--means", means)))
     prospect = Prospect.over(
@@ -46,11 +50,12 @@ def theory(
         sigma2=sigma * sigma,
         half_range=sigma * 3**0.5 if half_range is None else half_range,
         epsilon=epsilon,
+        rounds=rounds,
     )
     if as_json:
         typer.echo(json.dumps(_as_plain(prospect), allow_nan=False))
     else:
-        _print(prospect, epsilon)
+        _print(prospect, epsilon, rounds)
 
 
 def _as_plain(prospect: Prospect) -> dict[str, float | bool | None]:
@@ -59,11 +64,12 @@ def _as_plain(prospect: Prospect) -> dict[str, float | bool | None]:
     return {name: value if isfinite(value) else None for name, value in values.items()}
 
 
-def _print(prospect: Prospect, epsilon: float) -> None:
+def _print(prospect: Prospect, epsilon: float, rounds: int) -> None:
     table = Table("", "t x MSE", "against alone", title="Average error per agent, for large t")
     for name, value in (
         ("alone (Proposition 1)", prospect.local),
-        ("together, private (Theorem 1)", prospect.theorem1),
+        ("together, the paper's way (Theorem 1)", prospect.theorem1),
+        (f"together, recommended, at t = {rounds:,}", prospect.recommended),
         ("all raw data shared (Proposition 3)", prospect.ideal),
     ):
         table.add_row(name, f"{value:.4g}", f"x {value / prospect.local:.3g}")
@@ -72,7 +78,7 @@ def _print(prospect: Prospect, epsilon: float) -> None:
     verdict = "pays" if prospect.collaboration_pays else "does not pay"
     relation = "below" if prospect.collaboration_pays else "not below"
     console.print(
-        f"At epsilon = {epsilon:g} collaboration [bold]{verdict}[/bold]: the noise variance"
+        f"At epsilon = {epsilon:g} the paper's way [bold]{verdict}[/bold]: the noise variance"
         f" {prospect.sigma2_dp:.4g} is {relation} the bound of Corollary 1,"
         f" {prospect.corollary1_bound:.4g}."
     )

@@ -13,22 +13,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from colme.errors import ConfigError, LocalProtocolError, RemoteProtocolError
+from colme.errors import ConfigError, LocalProtocolError, RemoteProtocolError, SnapshotError
 from colme.protocol import snapshot
 from colme.protocol.events import Begin, Deadline, Effects, Estimate, Event, Observe, Received
 from colme.protocol.messages import ConsensusMessage, Message, ReleaseMessage, SizeMessage
+from colme.protocol.sharing import average, track
 from colme.protocol.state import EXCHANGE, Peer, Phase, State
-from colme.rules.consensus import (
-    AlphaSchedule,
-    consensus,
-    edge_weight,
-    looks_no_larger_than_two,
-    mixed,
-    next_age,
-    stepped_alpha,
-)
-from colme.rules.decision import DecisionRule
-from colme.rules.release import EVERY_SAMPLE, Profile, Release, ReleaseSchedule
+from colme.protocol.stream import Spread
+from colme.rules.consensus import AlphaSchedule, next_age, stepped_alpha
+from colme.rules.decision import DecisionRule, TightBernstein
+from colme.rules.pooling import softened_age
+from colme.rules.release import EVERY_SAMPLE, Blocks, Profile, Release, ReleaseSchedule
 
 Outbox = list[tuple[str, Message]]
 
@@ -43,6 +38,30 @@ class Settings:
     rule: DecisionRule
     alpha: AlphaSchedule = stepped_alpha
     schedule: ReleaseSchedule = EVERY_SAMPLE
+    pooled: bool = False
+    """Tracking consensus and pooled check (`colme.rules.pooling`) for lines 15 to 25."""
+    release_squares: bool = False
+    """Publish noisy sums of squares too, and use the variance they bound for the profile's."""
+
+    @classmethod
+    def recommended(
+        cls,
+        name: str,
+        neighbours: tuple[str, ...],
+        profile: Profile,
+        *,
+        release_squares: bool = False,
+    ) -> Self:
+        """Blocks, the tight rule, tracking and the pooled check: private, yet as good as public."""
+        return cls(
+            name=name,
+            neighbours=neighbours,
+            profile=profile,
+            rule=TightBernstein(),
+            schedule=Blocks(profile.epsilon),
+            pooled=True,
+            release_squares=release_squares,
+        )
 
     def __post_init__(self) -> None:
         if len(set(self.neighbours)) < len(self.neighbours):
@@ -64,6 +83,11 @@ class Agent:
         """The agent as it was when `snapshot` was taken."""
         agent = cls(settings)
         agent._state = snapshot.load(data, name=settings.name, neighbours=agent._state.peers)
+        stream = agent._state.stream
+        if stream.blocks and stream.with_squares != settings.release_squares:
+            # Squares of blocks that were noised without them would go out with no noise.
+            expected = f"{stream.with_squares}, as in the blocks released so far"
+            raise SnapshotError("release_squares", settings.release_squares, expected)
         return agent
 
     def snapshot(self) -> dict[str, Any]:
@@ -81,14 +105,35 @@ class Agent:
         return self._state.phase
 
     @property
-    def draws_due(self) -> int:
-        """How many draws of noise the next `Begin` must bring."""
-        return self._state.stream.draws_due
+    def draws_due(self) -> tuple[float, ...]:
+        """The scales of the discrete Laplace draws that the next `Begin` must bring, in order."""
+        profile = self.settings.profile
+        one = (profile.lattice_scale, profile.square_lattice_scale)
+        per_block = one if self.settings.release_squares else one[:1]
+        return per_block * self._state.stream.blocks_due
+
+    @property
+    def spread(self) -> Spread:
+        """What is public about the variance of my data: as configured, or as released."""
+        profile = self.settings.profile
+        if self.settings.release_squares:
+            return self._state.stream.spread(profile)
+        return Spread(bound=profile.sigma2, estimate=profile.sigma2, certain=True)
 
     @property
     def release(self) -> Release | None:
         """My released mean, as my neighbours see it; None before the first."""
-        return self._state.stream.release(self.settings.profile)
+        stream = self._state.stream
+        n = stream.released_count
+        if n == 0:
+            return None
+        profile = self.settings.profile.with_variance(self.spread.bound)
+        return Release(
+            count=n,
+            mean=stream.released_mean(profile),
+            variance=profile.released_variance(n, stream.blocks),
+            beta=self.settings.rule.parameter(profile, n, stream.blocks),
+        )
 
     @property
     def consensus(self) -> float:
@@ -124,10 +169,10 @@ class Agent:
         local = state.stream.mean
         return Estimate(
             round=state.round,
-            value=state.consensus if state.collaborative else local,
+            value=state.trust * state.shared + (1 - state.trust) * local,
             local=local,
             class_size=state.class_size,
-            collaborative=state.collaborative,
+            collaborative=state.trust > 0,
         )
 
     def observe(self, value: float) -> Effects:
@@ -156,7 +201,7 @@ class Agent:
             raise LocalProtocolError("round", number, f"round {state.round} to end first")
         if number <= state.round:
             raise LocalProtocolError("round", number, f"a round after {state.round}")
-        state.stream.publish(noise)
+        state.stream.publish(noise, squares=self.settings.release_squares)
         for peer in state.peers.values():
             if state.round > 0:
                 peer.judge_round()
@@ -225,7 +270,8 @@ class Agent:
             peer.looks_alike = alike
             peer.accepted = alike and peer.consensus_round == state.round - 1
         if mine is not None:
-            state.age = next_age(state.age, changed)
+            age = softened_age if self.settings.pooled else next_age
+            state.age = age(state.age, changed)
         state.class_size = 1 + sum(peer.accepted for peer in state.peers.values())
         state.phase = Phase.SIZE
         return [
@@ -242,24 +288,25 @@ class Agent:
         ]
 
     def _mix(self) -> Outbox:
-        """The consensus value (line 15) to exchange; whether it is my answer (the last branch)."""
+        """The shared value to exchange (line 15), and how far to trust it (the last branch)."""
         state = self._state
         mine = self.release
         in_use = [
-            (peer.now.size.size, peer.consensus)
+            (peer.now.size.size, peer)
             for peer in state.peers.values()
             if peer.accepted and peer.now.size is not None and peer.now.size.accepts
         ]
-        if mine is not None:
-            mix = mixed(
-                state.consensus,
-                ((edge_weight(state.class_size, size), value) for size, value in in_use),
-            )
-            state.consensus = consensus(self.settings.alpha(state.age), mine.mean, mix)
-        sizes = [state.class_size, *(size for size, _ in in_use)]
-        state.collaborative = not looks_no_larger_than_two(sizes)
+        if mine is not None and self.settings.pooled:
+            track(state, mine.mean, in_use, self.settings, self.spread)
+        elif mine is not None:
+            average(state, mine, in_use, self.settings.alpha)
         state.phase = Phase.CONSENSUS
-        message = ConsensusMessage(round=state.round, value=state.consensus)
+        message = ConsensusMessage(
+            round=state.round,
+            value=state.consensus,
+            weight=state.weight,
+            excess=state.excess if state.first_release else None,
+        )
         return [(name, message) for name in state.peers]
 
     def _keep_consensus_values(self) -> None:
@@ -267,5 +314,7 @@ class Agent:
         for peer in self._state.peers.values():
             if peer.now.consensus is not None:
                 peer.consensus = peer.now.consensus.value
+                peer.weight = peer.now.consensus.weight
+                peer.excess = peer.now.consensus.excess
                 peer.consensus_round = self._state.round
         self._state.phase = Phase.IDLE

@@ -62,8 +62,7 @@ class Network:
             self.observe(name, value)
         self.round += 1
         for name, agent in self.agents.items():
-            scale = agent.settings.profile.lattice_scale
-            draws = tuple(self._noise(scale) for _ in range(agent.draws_due))
+            draws = tuple(self._noise(scale) for scale in agent.draws_due)
             self._post(name, agent.step(Begin(self.round, draws)))
         while self._in_flight:
             sender, receiver, message = self._in_flight.popleft()

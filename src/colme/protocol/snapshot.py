@@ -11,7 +11,7 @@ from typing import Any, cast, get_args, get_origin, get_type_hints
 from colme.errors import InvalidValue, SnapshotError
 from colme.protocol.state import State
 
-VERSION = 1
+VERSION = 2
 
 
 def dump(state: State, *, name: str) -> dict[str, Any]:

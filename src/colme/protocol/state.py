@@ -63,6 +63,8 @@ class Peer:
 
     # The paper starts every consensus value at 0, so all of "round 0" is known to all.
     consensus: float = 0.0
+    weight: float = 0.0
+    excess: float | None = None
     consensus_round: int = 0
     looks_alike: bool = False
     accepted: bool = False
@@ -96,8 +98,14 @@ class State:
     round: int = 0
     phase: Phase = Phase.IDLE
     consensus: float = 0.0
+    weight: float = 0.0
+    excess: float = 0.0
+    input: float = 0.0
+    input_weight: float = 0.0
+    first_release: int = 0
     age: int = 0
     class_size: int = 1
-    collaborative: bool = False
+    shared: float = 0.0
+    trust: float = 0.0
     stream: Stream = field(default_factory=Stream)
     peers: dict[str, Peer] = field(default_factory=dict)

@@ -1,11 +1,24 @@
 """An agent's own samples: the exact mean, which never leaves, and the released one, which may."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isfinite
 
 from colme.errors import LocalProtocolError, SampleError
-from colme.rules.release import Profile, Release, ReleaseSchedule
+from colme.rules.pooling import BOUND_ERRORS, ERROR_SHARE, variance_and_error, variance_within
+from colme.rules.release import Profile, ReleaseSchedule
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """A sum and a sum of squares, in lattice steps: integers, so exact."""
+
+    sum: int = 0
+    squares: int = 0
+
+    def plus(self, sum_: int, squares: int) -> "Totals":
+        """With more added to each."""
+        return Totals(self.sum + sum_, self.squares + squares)
 
 
 @dataclass(slots=True)
@@ -19,16 +32,17 @@ class Stream:
 
     count: int = 0
     total: float = 0.0
-    lattice_total: int = 0
+    lattice: Totals = field(default_factory=Totals)
     clamped: int = 0
     block_end: int = 0
     closed_count: int = 0
-    closed_total: int = 0
-    draws_due: int = 0
+    closed: Totals = field(default_factory=Totals)
+    blocks_due: int = 0
     released_count: int = 0
-    released_total: int = 0
+    released: Totals = field(default_factory=Totals)
+    noise: Totals = field(default_factory=Totals)
     blocks: int = 0
-    noise_total: int = 0
+    with_squares: bool = False
 
     @property
     def mean(self) -> float:
@@ -46,36 +60,71 @@ class Stream:
         self.clamped += x != value
         self.count += 1
         self.total += x
-        self.lattice_total += round((x - profile.midpoint) / profile.lattice_step)
+        u = profile.lattice_point(x)
+        self.lattice = self.lattice.plus(u, u * u)
         if self.count == self.block_end:
-            self.closed_count, self.closed_total = self.count, self.lattice_total
-            self.draws_due += 1
+            self.closed_count, self.closed = self.count, self.lattice
+            self.blocks_due += 1
             self.block_end = schedule.next_end(self.count)
 
-    def publish(self, noise: Sequence[int]) -> None:
-        """Release all closed blocks, with one draw of noise (in lattice steps) for each new one."""
-        if len(noise) != self.draws_due:
-            expected = f"{self.draws_due}: one for each block just closed"
+    def publish(self, noise: Sequence[int], *, squares: bool) -> None:
+        """Release all closed blocks, with fresh noise (in lattice steps) for each new one.
+
+        One draw for a block's sum and, with `squares`, then one for its sum of squares.
+        """
+        per_block = 2 if squares else 1
+        if len(noise) != self.blocks_due * per_block:
+            expected = f"{self.blocks_due * per_block}: {per_block} for each block just closed"
             raise LocalProtocolError("noise", f"{len(noise)} draws", expected)
         if not all(isinstance(draw, int) for draw in noise):
             raise LocalProtocolError("noise", noise, "whole numbers of lattice steps")
-        self.released_count, self.released_total = self.closed_count, self.closed_total
-        self.noise_total += sum(noise)
-        self.blocks += len(noise)
-        self.draws_due = 0
-
-    def release(self, profile: Profile) -> Release | None:
-        """X-tilde-bar with its variance and parameter; None before the first block has closed."""
-        n = self.released_count
-        if n == 0:
-            return None
-        return Release(
-            count=n,
-            mean=profile.midpoint
-            + profile.lattice_step * (self.released_total + self.noise_total) / n,
-            variance=profile.released_variance(n, self.blocks),
-            beta=profile.released_parameter(n, self.blocks),
+        self.released_count, self.released = self.closed_count, self.closed
+        self.noise = self.noise.plus(
+            sum(noise[::per_block]), sum(noise[1::per_block]) if squares else 0
         )
+        self.blocks += self.blocks_due
+        self.blocks_due = 0
+        self.with_squares = squares
+
+    def released_mean(self, profile: Profile) -> float:
+        """X-tilde-bar."""
+        steps = (self.released.sum + self.noise.sum) / self.released_count
+        return profile.midpoint + profile.lattice_step * steps
+
+    def spread(self, profile: Profile) -> "Spread":
+        """What is known of the variance where squares are released too."""
+        if self.released_count == 0:
+            return Spread(bound=profile.sigma2, estimate=profile.sigma2, certain=False)
+        step = profile.lattice_step
+        estimate, error = variance_and_error(
+            step * step * (self.released.squares + self.noise.squares) / self.released_count,
+            self.released_mean(profile) - profile.midpoint,
+            half_range=profile.half_range,
+            sigma2_dp=profile.sigma2_dp,
+            count=self.released_count,
+            blocks=self.blocks,
+        )
+        inside = variance_within(estimate, profile.half_range)
+        return Spread(
+            bound=variance_within(estimate + BOUND_ERRORS * error, profile.half_range),
+            estimate=inside,
+            certain=error <= ERROR_SHARE * inside,
+        )
+
+    def exact_variance(self, profile: Profile) -> float:
+        """Of the samples taken in: for the owner's answer alone, never sent."""
+        mean = self.lattice.sum / self.count
+        steps2 = self.lattice.squares / self.count - mean * mean
+        return max(0.0, steps2) * profile.lattice_step**2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """The variance of one's data: a bound for tests, an estimate for the rest, how sure it is."""
+
+    bound: float
+    estimate: float
+    certain: bool
 
 
 def _is_finite_number(value: object) -> bool:

@@ -6,8 +6,8 @@ from math import inf, log, sqrt
 from typing import Protocol
 
 from colme.errors import ConfigError
-from colme.rules.bernstein import simple_threshold
-from colme.rules.release import Release
+from colme.rules.bernstein import simple_threshold, threshold
+from colme.rules.release import Profile, Release
 
 
 class DecisionRule(Protocol):
@@ -15,6 +15,10 @@ class DecisionRule(Protocol):
 
     def accepts(self, peer: str, mine: Release, theirs: Release) -> bool:
         """Whether `peer` looks to be of my class."""
+        ...
+
+    def parameter(self, profile: Profile, count: int, blocks: int) -> float:
+        """The Bernstein parameter that a release has to carry for this rule."""
         ...
 
 
@@ -87,6 +91,34 @@ class Bernstein:
         """chi_a(b; theta)."""
         return abs(mine.mean - theirs.mean) < self.threshold(mine, theirs)
 
+    def parameter(self, profile: Profile, count: int, blocks: int) -> float:
+        """Lemma 3's."""
+        return profile.released_parameter(count, blocks)
+
+
+@dataclass(frozen=True, slots=True)
+class TightBernstein:
+    """The first threshold of Sec. II-D, with parameters that do not add up: no tuning needed.
+
+    With v the variances and b the larger of the tight parameters, z = b s + sqrt(b^2 s^2 + 2 (v_a +
+    v_b) s) holds the type-I error at theta, s = ln(2 / theta); theta = 1 / t serves everywhere.
+    """
+
+    theta: Callable[[int], float] = INVERSE_THETA
+
+    def threshold(self, mine: Release, theirs: Release) -> float:
+        """z, from releases that carry their tight parameter."""
+        theta = self.theta(min(mine.count, theirs.count))
+        return threshold(theta, mine.variance + theirs.variance, max(mine.beta, theirs.beta))
+
+    def accepts(self, peer: str, mine: Release, theirs: Release) -> bool:
+        """Whether the means may be the same."""
+        return abs(mine.mean - theirs.mean) < self.threshold(mine, theirs)
+
+    def parameter(self, profile: Profile, count: int, blocks: int) -> float:
+        """What a release has to carry for this rule."""
+        return profile.tight_parameter(count)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptimisticDistance:
@@ -112,6 +144,10 @@ class OptimisticDistance:
         """chi-tilde_a(b; delta)."""
         return abs(mine.mean - theirs.mean) <= self.radius(mine) + self.radius(theirs)
 
+    def parameter(self, profile: Profile, count: int, blocks: int) -> float:
+        """Lemma 3's."""
+        return profile.released_parameter(count, blocks)
+
 
 @dataclass(frozen=True, slots=True)
 class Oracle:
@@ -122,3 +158,7 @@ class Oracle:
     def accepts(self, peer: str, mine: Release, theirs: Release) -> bool:
         """Whether the peer is in my class."""
         return peer in self.classmates
+
+    def parameter(self, profile: Profile, count: int, blocks: int) -> float:
+        """Lemma 3's."""
+        return profile.released_parameter(count, blocks)

@@ -5,8 +5,8 @@ streams differ by replacing one sample; sample counts are public). Every sample 
 one block sum, and block ends depend on sample counts alone.
 """
 
-from dataclasses import dataclass
-from math import inf, nextafter, sqrt
+from dataclasses import dataclass, replace
+from math import ceil, inf, nextafter, sqrt, ulp
 from typing import Protocol
 
 from colme.errors import ConfigError, MessageError
@@ -58,6 +58,8 @@ class Profile:
         largest = largest_variance(lo, hi)
         if not (lo < hi and max(abs(lo), abs(hi), largest) <= LARGEST):
             raise ConfigError("bounds", self.bounds, "two finite numbers, the lower one first")
+        if self.lattice_step < ulp(max(abs(lo), abs(hi))):
+            raise ConfigError("bounds", self.bounds, "room for 2^21 different numbers in between")
         if not 0 <= self.sigma2 <= largest:
             raise ConfigError("sigma2", self.sigma2, f"0 to {largest:g}, as the bounds allow")
         smallest = SMALLEST_RATIO * sqrt(self.sigma2)
@@ -95,12 +97,26 @@ class Profile:
         """The distance between two lattice points."""
         return self.half_range / LATTICE_HALF_WIDTH
 
+    def lattice_point(self, x: float) -> int:
+        """The lattice point nearest to a value within the bounds; never beyond their own."""
+        u = round((x - self.midpoint) / self.lattice_step)
+        return min(max(u, -LATTICE_HALF_WIDTH), LATTICE_HALF_WIDTH)
+
     @property
     def lattice_scale(self) -> float:
         """The scale of the discrete Laplace noise on a sum, in lattice steps; 0 for no noise."""
         scale = laplace_scale(LATTICE_HALF_WIDTH, self.epsilon)
         # Rounded up, so that not even a rounding error exceeds the epsilon promised.
         return nextafter(scale, inf) if scale else 0.0
+
+    @property
+    def square_lattice_scale(self) -> float:
+        """The same on a sum of squares, released beside the sum at no further loss.
+
+        With x = |u - u'| / 2R in [0, 1], the sums differ by 2R x and the squares by at most
+        4 R^2 x (1 - x): together a loss of epsilon x (2 - x), never more than epsilon.
+        """
+        return self.lattice_scale * 2 * LATTICE_HALF_WIDTH
 
     @property
     def sigma2_dp(self) -> float:
@@ -112,9 +128,22 @@ class Profile:
         """The Bernstein parameter of one noise draw."""
         return laplace_parameter(laplace_scale(self.half_range, self.epsilon))
 
+    def with_variance(self, sigma2: float) -> "Profile":
+        """The same with another variance, as far as the bounds allow, and a beta it may have."""
+        sigma2 = min(sigma2, largest_variance(*self.bounds))
+        return replace(self, sigma2=sigma2, beta=max(self.beta, SMALLEST_RATIO * sqrt(sigma2)))
+
     def released_variance(self, count: int, blocks: int) -> float:
         """The variance of a released mean of `count` samples that carries `blocks` noise draws."""
         return (self.sigma2 + self.sigma2_dp * blocks / count) / count
+
+    def tight_parameter(self, count: int) -> float:
+        """Of the same mean, in the form that a tail bound needs: max(beta, beta_DP) / count.
+
+        Where only the moment-generating function is bounded, independent sums take the largest of
+        their parameters, not their sum.
+        """
+        return max(self.beta, self.beta_dp) / count
 
     def released_parameter(self, count: int, blocks: int) -> float:
         """Lemma 3 for that mean: beta-tilde-bar / sqrt(count) where every sample has its own draw.
@@ -171,3 +200,32 @@ class EverySample:
 
 
 EVERY_SAMPLE = EverySample()
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Blocks that grow: noise on each block's sum once, instead of on every sample.
+
+    Every sample is in exactly one block and block ends depend on counts alone, so parallel
+    composition gives the same pure epsilon for an unbounded horizon. The released mean carries
+    the noise of N draws where the paper's carries n: 51 in 30,000 samples at epsilon = 1.
+    """
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        if not self.epsilon > 0:
+            raise ConfigError("epsilon", self.epsilon, "a number above 0, or inf for no privacy")
+
+    def next_end(self, count: int) -> int:
+        """The first at 8 / max(epsilon, epsilon^2), then a share of the count or a root of it.
+
+        Without privacy there is no noise to save; a release for every twentieth more of samples
+        then keeps borderline edges from flickering.
+        """
+        if self.epsilon == inf:
+            return count + max(1, count // 20)
+        if count == 0:
+            return max(1, ceil(8 / max(self.epsilon, self.epsilon * self.epsilon)))
+        share = min(0.5, 2 / (self.epsilon * self.epsilon))
+        return count + max(1, int(min(share * count, 8 / self.epsilon * sqrt(count))))

@@ -1,12 +1,15 @@
-"""Runs that share a graph, side by side: algorithms of the kernel and, on their data, baselines."""
+"""Runs that share a graph, side by side: every algorithm of a study on the same data."""
+
+from collections.abc import Iterator
 
 import numpy as np
 
-from colme.sim.baselines.contest import Contest
+from colme.sim.baselines.contest import MEASURED, Contest
 from colme.sim.kernel import batch as make
 from colme.sim.kernel.rounds import simulate, step_all
 from colme.sim.kernel.simd import form_of
 from colme.sim.kernel.stream import draw
+from colme.sim.recommended import Recommended
 from colme.sim.study import FloatArray, Study, Sums
 
 MESSAGES_PER_EDGE = 3
@@ -51,24 +54,35 @@ class Batch:
             scenario.tolerance,
         )
 
+        self._recommended = Recommended(
+            study.pooled,
+            scenario,
+            self.graph,
+            self.classes[:, :runs],
+            numbers[:runs],
+            len(study.recorded),
+            dtype,
+        )
+
     @property
     def work_per_round(self) -> int:
         """Agent-rounds that one round takes: every agent in every run, by every algorithm."""
-        algorithms = len(self.study.cells) + 50 * len(self.study.entrants)
+        study = self.study
+        algorithms = len(study.cells) + 5 * len(study.pooled) + 50 * len(study.entrants)
         return len(self._form) * self.graph.agents * algorithms
 
     def advance(self, first: int, last: int) -> None:
         """Rounds first .. last, which follow those done before."""
         shared = self._edges, self._population, self._schedule, self._algorithms
         own = self._stream, self._state, self._record
-        if not self.study.entrants:
+        if not self.study.entrants and not self.study.pooled:
             simulate(self._form, first, last, *shared, *own)
             return
         edges, population, schedule, algorithms = shared
         rows = self._stream.data.shape[0]
         start = first
         while start <= last:
-            # A chunk ends where something is recorded: then the contest's state is that round's.
+            # A chunk ends where something is recorded: then the others' state is that round's.
             at = np.searchsorted(self.study.recorded, start)
             recorded = int(self.study.recorded[at]) if at < len(self.study.recorded) else last
             stop = min(start + rows - 1, recorded, last)
@@ -79,7 +93,9 @@ class Batch:
             held = (np.arange(start, stop + 1) - 1) % rows
             mine = np.s_[held, :, : self.runs]
             row = int(at) if stop == recorded else None
-            self._contest.advance(start, self._stream.data[mine], self._stream.noise[mine], row)
+            data, noise = self._stream.data[mine], self._stream.noise[mine]
+            self._contest.advance(start, data, noise, row)
+            self._recommended.advance(start, data, row)
             start = stop + 1
 
     def sums(self) -> Sums:
@@ -105,20 +121,20 @@ class Batch:
 
     def _by_cell(self) -> dict[str, FloatArray]:
         """[algorithms x epsilons, recorded rounds, runs] of everything measured."""
-        kernel, contest = self._kernel_record(), self._contest.record
-        kernel_row, contest_row = 0, 0
-        picked: dict[str, list[FloatArray]] = {name: [] for name in contest}
+        kernel = _rows(self._kernel_record())
+        recommended, contest = _rows(self._recommended.record), _rows(self._contest.record)
+        picked = []
         for algorithm in self.study.scenario.algorithms:
             for level in range(len(self.study.profiles)):
                 if algorithm.in_kernel:
-                    source, row = kernel, kernel_row
-                    kernel_row += 1
+                    picked.append(next(kernel))
+                elif algorithm.recommended:
+                    picked.append(next(recommended))
+                elif algorithm.private or level == 0:
+                    picked.append(next(contest))
                 else:
-                    contest_row += algorithm.private or level == 0
-                    source, row = contest, contest_row - 1
-                for name, rows in picked.items():
-                    rows.append(source[name][row])
-        return {name: np.stack(rows) for name, rows in picked.items()}
+                    picked.append(picked[-1])
+        return {name: np.stack([row[name] for row in picked]) for name in MEASURED}
 
     def _kernel_record(self) -> dict[str, FloatArray]:
         record, mine = self._record, np.s_[..., : self.runs]
@@ -138,3 +154,11 @@ class Batch:
             "payload": ones * BYTES_PER_EDGE * degree,
             "memory": ones * (NUMBERS_PER_EDGE * degree + OWN_NUMBERS),
         }
+
+
+def _rows(record: dict[str, FloatArray]) -> Iterator[dict[str, FloatArray]]:
+    """What was measured of one algorithm at one epsilon after the other."""
+    return (
+        {name: values[row] for name, values in record.items()}
+        for row in range(len(record["error"]))
+    )

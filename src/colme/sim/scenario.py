@@ -135,11 +135,12 @@ class ThetaSpec(_Spec):
 
 
 class AlgorithmSpec(_Spec):
-    """How the agents decide and mix: Private-C-ColME with one of three rules, or a baseline.
+    """How the agents decide and mix: as recommended, Private-C-ColME with a rule, or a baseline.
 
-    theta is for the Bernstein rule and Private-ColME, delta for all others that decide. Of the
-    baselines, ColME has weights and may be restricted, C-ColME may have a global reset, B-ColME
-    has a depth.
+    theta is for the Bernstein rule and Private-ColME, delta for all others that decide but the
+    recommended one, which has nothing to tune: only a variance that is known or comes with the
+    releases. Of the baselines, ColME has weights and may be restricted, C-ColME may have a global
+    reset, B-ColME has a depth.
     """
 
     name: str = ""
@@ -153,6 +154,7 @@ class AlgorithmSpec(_Spec):
         "c-colme",
         "b-colme",
         "private-colme",
+        "recommended",
     ] = "bernstein"
     theta: Literal["paper"] | ThetaSpec = "paper"
     delta: float = Field(1.0, gt=0, le=1)
@@ -162,6 +164,7 @@ class AlgorithmSpec(_Spec):
     restricted: bool = False
     global_reset: bool = False
     depth: int = Field(3, ge=0, le=20)
+    variance: Literal["known", "released"] = "known"
 
     @property
     def label(self) -> str:
@@ -170,13 +173,18 @@ class AlgorithmSpec(_Spec):
 
     @property
     def in_kernel(self) -> bool:
-        """Whether it is Private-C-ColME; the others are baselines."""
+        """Whether it is Private-C-ColME."""
         return self.rule in ("oracle", "bernstein", "optimistic")
+
+    @property
+    def recommended(self) -> bool:
+        """Whether it is the recommended one; what is neither is a baseline."""
+        return self.rule == "recommended"
 
     @property
     def private(self) -> bool:
         """Whether its noise depends on epsilon."""
-        return self.in_kernel or self.rule == "private-colme"
+        return self.in_kernel or self.recommended or self.rule == "private-colme"
 
     @property
     def alpha_schedule(self) -> AlphaSchedule:
@@ -304,6 +312,16 @@ class Scenario(_Spec):
             ]
             for level in levels
         ]
+
+    @property
+    def midpoint(self) -> float:
+        """Of the bounds; without any, of the range of all classes' data."""
+        ends = self.bounds or [
+            mean + end
+            for mean, shape in zip(self.means, self.shapes, strict=True)
+            for end in shape.support
+        ]
+        return (min(ends) + max(ends)) / 2
 
     def draw_classes(self, run: int) -> IntArray:
         """Where each agent belongs, in one run."""

@@ -55,12 +55,21 @@ class Study:
             for level in levels
             if algorithm.in_kernel
         ]
+        # Likewise the recommended one.
+        self.pooled = [
+            (algorithm, self.profiles[level])
+            for algorithm in scenario.algorithms
+            for level in levels
+            if algorithm.recommended
+        ]
         # What does not depend on epsilon is computed once, and stands at every level.
         self.entrants = [
             (algorithm, self.profiles[level][0])
             for algorithm in scenario.algorithms
             for level in levels
-            if not algorithm.in_kernel and (algorithm.private or level == 0)
+            if not algorithm.in_kernel
+            and not algorithm.recommended
+            and (algorithm.private or level == 0)
         ]
         self._own_epsilons = scenario.epsilon_per_agent is not None
         self._p, self._q = self._tables()

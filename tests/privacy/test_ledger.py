@@ -1,0 +1,87 @@
+"""What has been released, and that no sample is ever noised twice."""
+
+from math import inf
+
+import pytest
+
+from colme.errors import LocalProtocolError
+from colme.privacy.ledger import Ledger
+from colme.protocol.agent import Agent, Settings
+from colme.protocol.events import Begin
+from colme.rules.release import Profile
+
+
+def make_agent(*, epsilon: float = 1.0, release_squares: bool = False) -> Agent:
+    profile = Profile.bounded(0, 1, epsilon=epsilon)
+    return Agent(Settings.recommended("me", (), profile, release_squares=release_squares))
+
+
+def feed(agent: Agent, samples: int) -> None:
+    for _ in range(samples):
+        agent.observe(0.25)
+
+
+def begin(agent: Agent, draw: int) -> None:
+    agent.step(Begin(agent.round + 1, (draw,) * len(agent.draws_due)))
+
+
+def test_a_ledger_counts_samples_blocks_and_those_that_wait() -> None:
+    """Blocks end at 8 and 12 samples for epsilon = 1."""
+    agent = make_agent()
+    assert Ledger.of(agent) == Ledger(epsilon=1, samples=0, blocks=0, waiting=0)
+    feed(agent, 14)
+    assert Ledger.of(agent) == Ledger(epsilon=1, samples=0, blocks=0, waiting=14)
+    begin(agent, 5)
+    assert Ledger.of(agent) == Ledger(epsilon=1, samples=12, blocks=2, waiting=2)
+
+
+def test_it_says_which_epsilon_and_which_adjacency() -> None:
+    agent = make_agent()
+    feed(agent, 9)
+    begin(agent, 5)
+    assert Ledger.of(agent).describe() == (
+        "epsilon = 1 for each sample (event level: streams that differ by replacing one sample; "
+        "sample counts are public); samples released: 8, waiting: 1; blocks noised: 1"
+    )
+    assert Ledger.of(make_agent(epsilon=inf)).describe().startswith("epsilon = inf (no privacy)")
+
+
+@pytest.mark.parametrize("release_squares", [False, True])
+def test_no_sample_is_noised_twice(release_squares: bool) -> None:
+    """One draw for each number of a closed block, in the round after it closed, and then none."""
+    agent = make_agent(release_squares=release_squares)
+    feed(agent, 8)
+    begin(agent, 5)
+    released = agent.release
+    for _ in range(3):
+        assert agent.draws_due == ()
+        with pytest.raises(LocalProtocolError, match="0: "):
+            agent.step(Begin(agent.round + 1, (7,)))
+        begin(agent, 7)
+        assert agent.release == released
+    assert Ledger.of(agent).blocks == 1
+
+
+def test_counts_only_move_forward_and_every_sample_is_in_one_block() -> None:
+    agent = make_agent(epsilon=2)
+    before = Ledger.of(agent)
+    for count in range(1, 200):
+        feed(agent, 1)
+        due = len(agent.draws_due)
+        assert due in (0, 1)
+        begin(agent, 1)
+        after = Ledger.of(agent)
+        assert after.samples + after.waiting == count
+        assert after.blocks == before.blocks + due
+        assert after.samples == (count if due else before.samples)
+        before = after
+
+
+def test_a_restored_agent_draws_nothing_again() -> None:
+    agent = make_agent(release_squares=True)
+    feed(agent, 8)
+    begin(agent, 5)
+    again = Agent.restore(agent.settings, agent.snapshot())
+    assert again.draws_due == ()
+    assert again.release == agent.release
+    assert Ledger.of(again) == Ledger.of(agent)
