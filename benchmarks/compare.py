@@ -34,7 +34,9 @@ YARDSTICK_LANES = 16
 
 def plain_numpy(degree: int, rounds: int = 2000) -> float:
     """One run in plain NumPy, drawing included."""
-    scenario = Scenario.build(graph={"degree": degree}, epsilon=2, rounds=rounds)
+    scenario = Scenario.build(
+        graph={"degree": degree}, epsilon=2, rounds=rounds, algorithms=[{"rule": "bernstein"}]
+    )
     study, form = Study(scenario, degree), form_of(np.float64, 1)
     graph = scenario.draw_graph(degree, 0)
     edges = make.new_graph(graph.indptr, graph.indices)

@@ -1,10 +1,17 @@
 """colme: agents learn their own means faster together than alone, privately, with no server."""
 
 from colme.graph import Graph
-from colme.privacy.mechanism import SeededLaplace
+from colme.privacy.mechanism import SecureLaplace, SeededLaplace
 from colme.protocol.agent import Agent, Settings
 from colme.protocol.network import Network
-from colme.rules.decision import Bernstein, OptimisticDistance, Oracle, PowerTheta, paper_theta
+from colme.rules.decision import (
+    Bernstein,
+    OptimisticDistance,
+    Oracle,
+    PowerTheta,
+    TightBernstein,
+    paper_theta,
+)
 from colme.rules.release import Profile, Release
 from colme.theory import Prospect
 
@@ -21,7 +28,9 @@ __all__ = [
     "Profile",
     "Prospect",
     "Release",
+    "SecureLaplace",
     "SeededLaplace",
     "Settings",
+    "TightBernstein",
     "paper_theta",
 ]

@@ -66,6 +66,12 @@ def test_files_in_a_scenario_are_relative_to_it(tmp_path: Path) -> None:
     assert scenario.shapes[0].sigma2 == pytest.approx(14 / 9)
 
 
+def test_the_default_is_the_recommended_algorithm_and_paper_names_the_papers() -> None:
+    assert [algorithm.rule for algorithm in Scenario.build().algorithms] == ["recommended"]
+    (paper,) = Scenario.build(algorithms=[{"rule": "paper"}]).algorithms
+    assert (paper.label, paper.rule, paper.release) == ("paper", "bernstein", "every-sample")
+
+
 def test_a_preset_may_be_changed_field_by_field() -> None:
     scenario = PAPER.changed(runs=3, graph={"degree": [7]}, agents=50)
     assert (scenario.runs, scenario.graph.degree, scenario.rounds) == (3, [7], 30_000)

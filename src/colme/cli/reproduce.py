@@ -91,9 +91,10 @@ def figure2(
                 cell = {"rule": rule, "epsilon": epsilon, "degree": degree}
                 ideal = float(end.mse.sel(cell) / end.mse_ideal.sel(degree=degree))
                 harm = dataset.mse.sel(cell) / dataset.mse_local.sel(degree=degree)
+                worst = int(harm.idxmax("t"))
                 console.print(
                     f"r = {degree:g}, epsilon = {epsilon:g}, {rule}:"
                     f" MSE / Ideal = {ideal:.3f}, worst MSE / Local = {float(harm.max()):.3g}"
-                    f" at t = {int(harm.t[int(harm.argmax())])}"
+                    f" at t = {worst}"
                 )
     console.print("Saved", *map(str, paths))

@@ -37,7 +37,11 @@ def simulate(
         typer.Option(help="Privacy of each sample (event level, replace-one): 1,2,inf."),
     ] = None,
     rule: Annotated[
-        str | None, typer.Option(help="Decision rules: oracle,bernstein,optimistic.")
+        str | None,
+        typer.Option(
+            help="Algorithms: recommended, paper (= bernstein), optimistic, oracle, local, ideal,"
+            " colme, c-colme, b-colme, private-colme; several with commas."
+        ),
     ] = None,
     rounds: Annotated[int | None, typer.Option(help="Rounds, one sample each.")] = None,
     runs: Annotated[int | None, typer.Option(help="Independent runs.")] = None,

@@ -8,7 +8,6 @@ from colme.errors import ConfigError
 from colme.protocol.agent import Agent, Settings
 from colme.protocol.events import Begin, Effects, Estimate, Received
 from colme.protocol.messages import Message
-from colme.rules.decision import DecisionRule
 from colme.rules.release import Profile
 
 NoiseSource = Callable[[float], int]
@@ -36,13 +35,12 @@ class Network:
         neighbours: Mapping[str, Iterable[str]],
         *,
         profile: Profile,
-        rule: DecisionRule,
         noise: NoiseSource,
     ) -> Self:
-        """Agents that share a profile and a rule, from each one's list of neighbours."""
+        """Agents as recommended that share a profile, from each one's list of neighbours."""
         return cls(
             (
-                Agent(Settings(name=name, neighbours=tuple(peers), profile=profile, rule=rule))
+                Agent(Settings.recommended(name, tuple(peers), profile))
                 for name, peers in neighbours.items()
             ),
             noise,

@@ -52,7 +52,7 @@ class Recommended:
             new_pool(graph, profiles, scenario.rounds, known=spec.variance == "known")
             for spec, profiles in zip(self._specs, everyones, strict=True)
         ]
-        midpoint = np.full((agents, runs), scenario.midpoint)
+        midpoint = np.asarray(scenario.midpoints)[classes]
         self._states = [
             new_pool_state(pool, profiles, midpoint, dtype)
             for pool, profiles in zip(self._pools, everyones, strict=True)

@@ -8,7 +8,14 @@ from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.random import Generator
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
 
 from colme.errors import ConfigError
 from colme.graph import Graph, IntArray
@@ -140,22 +147,23 @@ class AlgorithmSpec(_Spec):
     theta is for the Bernstein rule and Private-ColME, delta for all others that decide but the
     recommended one, which has nothing to tune: only a variance that is known or comes with the
     releases. Of the baselines, ColME has weights and may be restricted, C-ColME may have a global
-    reset, B-ColME has a depth.
+    reset, B-ColME has a depth. `paper` is the paper's own algorithm: its Bernstein rule.
     """
 
     name: str = ""
     rule: Literal[
-        "oracle",
+        "recommended",
+        "paper",
         "bernstein",
         "optimistic",
+        "oracle",
         "local",
         "ideal",
         "colme",
         "c-colme",
         "b-colme",
         "private-colme",
-        "recommended",
-    ] = "bernstein"
+    ] = "recommended"
     theta: Literal["paper"] | ThetaSpec = "paper"
     delta: float = Field(1.0, gt=0, le=1)
     alpha: Literal["stepped", "theorem"] = "stepped"
@@ -165,6 +173,13 @@ class AlgorithmSpec(_Spec):
     global_reset: bool = False
     depth: int = Field(3, ge=0, le=20)
     variance: Literal["known", "released"] = "known"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _paper_is_its_bernstein_rule(cls, fields: Any) -> Any:
+        if isinstance(fields, dict) and fields.get("rule") == "paper":
+            return {"name": "paper"} | fields | {"rule": "bernstein"}
+        return fields
 
     @property
     def label(self) -> str:
@@ -314,14 +329,14 @@ class Scenario(_Spec):
         ]
 
     @property
-    def midpoint(self) -> float:
-        """Of the bounds; without any, of the range of all classes' data."""
-        ends = self.bounds or [
-            mean + end
+    def midpoints(self) -> list[float]:
+        """The middle of each class's bounds: of its own data, or of the common bounds."""
+        if self.bounds is not None:
+            return [sum(self.bounds) / 2] * len(self.means)
+        return [
+            mean + sum(shape.support) / 2
             for mean, shape in zip(self.means, self.shapes, strict=True)
-            for end in shape.support
         ]
-        return (min(ends) + max(ends)) / 2
 
     def draw_classes(self, run: int) -> IntArray:
         """Where each agent belongs, in one run."""

@@ -33,7 +33,12 @@ def microseconds_per_run_round(rule: str, degree: int) -> float:
 def agent_rounds_per_second(agents: int) -> float:
     """On one large graph of degree 10, a single run, Bernstein's rule."""
     scenario = Scenario.build(
-        agents=agents, graph={"degree": LARGE_DEGREE}, epsilon=2, rounds=LARGE_ROUNDS, runs=1
+        agents=agents,
+        graph={"degree": LARGE_DEGREE},
+        epsilon=2,
+        rounds=LARGE_ROUNDS,
+        runs=1,
+        algorithms=[{"rule": "bernstein"}],
     )
     return agents * LARGE_ROUNDS / median(_seconds(scenario) for _ in range(REPEATS))
 
@@ -78,7 +83,9 @@ def baseline_growth() -> dict[str, dict[int, float]]:
 
 def seconds_to_compile() -> float:
     """To the first round done in this process: a few tenths of a second if cached."""
-    scenario = Scenario.build(agents=10, graph={"degree": 4}, rounds=1)
+    scenario = Scenario.build(
+        agents=10, graph={"degree": 4}, rounds=1, algorithms=[{"rule": "bernstein"}]
+    )
     batch = Batch(Study(scenario, scenario.graph.degrees[0]), 0, scenario.runs)
     start = time.perf_counter()
     batch.advance(1, 1)
