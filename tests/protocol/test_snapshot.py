@@ -37,6 +37,7 @@ def test_the_order_in_which_storage_returns_the_peers_does_not_matter() -> None:
 DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "version": (lambda d: d.update(version=1), "version: saw 1, expected 2"),
     "name": (lambda d: d.update(name="you"), "name: saw 'you', expected 'me'"),
+    "bounds": (lambda d: d.update(bounds=[0, 2]), r"bounds: saw \[0, 2\], expected \[0, 1\]"),
     "no state": (lambda d: d.pop("state"), "state: saw None"),
     "peers": (lambda d: d["state"]["peers"].pop("a"), "state.peers: saw .*, expected .*'a', 'b'"),
     "phase": (lambda d: d["state"].update(phase="x"), "state.phase: saw 'x', expected one of"),

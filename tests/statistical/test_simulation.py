@@ -201,7 +201,8 @@ _BERNSTEIN = Scenario.build(
     rounds=200,
     runs=BATCHES * BATCH,
     algorithms=[
-        AlgorithmSpec(name=f"{level}", theta=ThetaSpec(scale=level, exponent=0)) for level in LEVELS
+        AlgorithmSpec(rule="bernstein", name=f"{level}", theta=ThetaSpec(scale=level, exponent=0))
+        for level in LEVELS
     ],
 )
 

@@ -82,7 +82,12 @@ class Agent:
     def restore(cls, settings: Settings, data: Mapping[str, Any]) -> Self:
         """The agent as it was when `snapshot` was taken."""
         agent = cls(settings)
-        agent._state = snapshot.load(data, name=settings.name, neighbours=agent._state.peers)
+        agent._state = snapshot.load(
+            data,
+            name=settings.name,
+            bounds=settings.profile.bounds,
+            neighbours=agent._state.peers,
+        )
         stream = agent._state.stream
         if stream.blocks and stream.with_squares != settings.release_squares:
             # Squares of blocks that were noised without them would go out with no noise.
@@ -92,7 +97,8 @@ class Agent:
 
     def snapshot(self) -> dict[str, Any]:
         """The whole state as plain data, fit for JSON."""
-        return snapshot.dump(self._state, name=self.settings.name)
+        settings = self.settings
+        return snapshot.dump(self._state, name=settings.name, bounds=settings.profile.bounds)
 
     @property
     def round(self) -> int:

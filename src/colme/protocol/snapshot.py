@@ -14,16 +14,21 @@ from colme.protocol.state import State
 VERSION = 2
 
 
-def dump(state: State, *, name: str) -> dict[str, Any]:
-    """Plain data: dicts, strings and numbers that JSON keeps exactly."""
-    return {"version": VERSION, "name": name, "state": _plain(state)}
+def dump(state: State, *, name: str, bounds: tuple[float, float]) -> dict[str, Any]:
+    """Plain data: dicts, lists, strings and numbers that JSON keeps exactly."""
+    return {"version": VERSION, "name": name, "bounds": list(bounds), "state": _plain(state)}
 
 
-def load(data: Mapping[str, Any], *, name: str, neighbours: Collection[str]) -> State:
-    """The state that `dump` wrote, for the same agent among the same neighbours."""
+def load(
+    data: Mapping[str, Any], *, name: str, bounds: tuple[float, float], neighbours: Collection[str]
+) -> State:
+    """The state that `dump` wrote, for the same agent among the same neighbours.
+
+    And for the same bounds: sums are kept in steps of their lattice.
+    """
     if not isinstance(data, Mapping):
-        raise SnapshotError("snapshot", data, "a mapping with version, name and state")
-    for field, expected in (("version", VERSION), ("name", name)):
+        raise SnapshotError("snapshot", data, "a mapping with version, name, bounds and state")
+    for field, expected in (("version", VERSION), ("name", name), ("bounds", list(bounds))):
         if data.get(field) != expected:
             raise SnapshotError(field, data.get(field), repr(expected))
     state: State = _typed(State, data.get("state"), "state")
