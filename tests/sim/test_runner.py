@@ -74,7 +74,7 @@ def test_standard_errors_are_of_the_right_size(runs: int) -> None:
 
 
 def test_a_partial_batch_counts_its_runs_only() -> None:
-    """Runs 0 to 31 and 32 to 69 apart, and together."""
+    """With 33 runs, what the 33rd adds to the mean of the first 32 is its own error: positive."""
     whole = simulate(small(runs=64))
     first = simulate(small(runs=32))
     assert not np.allclose(whole.mse, first.mse)

@@ -1,6 +1,5 @@
 """`colme compare`: Private-C-ColME beside the systems it descends from."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -9,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from colme.cli import running
+from colme.cli.running import Out, Seed, Threads
 from colme.report import curves
 from colme.report.comparison import distinct_levels, label_of, systems_over_time
 from colme.sim import comparison
@@ -17,12 +17,10 @@ _COLUMNS = ("system", "MSE", "MSE / Local", "within tolerance", "messages", "byt
 
 
 def compare(
-    out: Annotated[Path, typer.Option(help="Folder for figure, table and data.")],
+    out: Out,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer runs: under a minute.")] = False,
-    seed: Annotated[int, typer.Option(help="Same seed, same numbers.", min=0)] = 1,
-    threads: Annotated[
-        int | None, typer.Option(help="Threads.  All cores if not given.", min=1)
-    ] = None,
+    seed: Seed = 1,
+    threads: Threads = None,
 ) -> None:
     """Compare with ColME, C-ColME, B-ColME, Private-ColME, Local and Ideal.
 

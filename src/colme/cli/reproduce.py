@@ -1,12 +1,12 @@
 """`colme reproduce`: the paper's figure, and its claims one by one."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
 from colme.cli import running
+from colme.cli.running import Out, Seed, Threads
 from colme.report import curves
 from colme.report.harm import error_and_harm
 from colme.sim import figure1 as paper
@@ -23,17 +23,15 @@ def _group() -> None:
 
 @reproduce.command()
 def figure1(
-    out: Annotated[Path, typer.Option(help="Folder for figure and data.")],
+    out: Out,
     quick: Annotated[
         bool, typer.Option("--quick", help=f"{paper.QUICK_RUNS} runs: under 90 seconds.")
     ] = False,
     runs: Annotated[
         int | None, typer.Option(help=f"Runs.  The paper's {PAPER.runs} if not given.", min=2)
     ] = None,
-    seed: Annotated[int, typer.Option(help="Same seed, same numbers.", min=0)] = 1,
-    threads: Annotated[
-        int | None, typer.Option(help="Threads.  All cores if not given.", min=1)
-    ] = None,
+    seed: Seed = 1,
+    threads: Threads = None,
 ) -> None:
     """Figure 1: three decision rules at four privacy levels on two graphs, 30,000 rounds.
 
@@ -61,17 +59,15 @@ def figure1(
 
 @reproduce.command()
 def figure2(
-    out: Annotated[Path, typer.Option(help="Folder for figure and data.")],
+    out: Out,
     quick: Annotated[
         bool, typer.Option("--quick", help=f"{beyond.QUICK_RUNS} runs: about a minute.")
     ] = False,
     runs: Annotated[
         int | None, typer.Option(help=f"Runs.  {beyond.RUNS} if not given.", min=2)
     ] = None,
-    seed: Annotated[int, typer.Option(help="Same seed, same numbers.", min=0)] = 1,
-    threads: Annotated[
-        int | None, typer.Option(help="Threads.  All cores if not given.", min=1)
-    ] = None,
+    seed: Seed = 1,
+    threads: Threads = None,
 ) -> None:
     """Figure 2, beyond the paper: the recommended algorithm beside the paper's own.
 

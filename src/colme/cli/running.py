@@ -2,7 +2,9 @@
 
 import sys
 from pathlib import Path
+from typing import Annotated
 
+import typer
 import xarray as xr
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -11,6 +13,10 @@ from colme.errors import ConfigError
 from colme.sim import results, runner
 from colme.sim.checkpoint import Checkpoint
 from colme.sim.scenario import Scenario
+
+Out = Annotated[Path, typer.Option(help="Folder for figure and data.")]
+Seed = Annotated[int, typer.Option(help="Same seed, same numbers.", min=0)]
+Threads = Annotated[int | None, typer.Option(help="Threads.  All cores if not given.", min=1)]
 
 
 def prepare_folder(out: Path) -> None:
