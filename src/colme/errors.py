@@ -6,9 +6,15 @@ ColmeError
 │   ├── SampleError           … in a sample (the data source erred)
 │   ├── MessageError          … in a message, while it is built (its author erred)
 │   └── SnapshotError         … in a stored state (another version, another agent, damage)
-└── ProtocolError             a move that is not legal now
-    ├── LocalProtocolError    … by the program that drives the agent
-    └── RemoteProtocolError   … by a neighbour; carries its name as `peer`
+├── ProtocolError             a move that is not legal now
+│   ├── LocalProtocolError    … by the program that drives the agent
+│   └── RemoteProtocolError   … by a neighbour; carries its name as `peer`
+└── NodeError                 a node can't start or go on: its machine or files are to blame
+    ├── IdentityError         … a key or certificate that is missing, damaged or expired
+    ├── StoreError            … its state can't be read or written, or another process has it
+    ├── StaleStateError       … its state is older than what it has already sent
+    ├── LedgerError           … a sample would be noised a second time
+    └── NetworkError          … its address is taken, or a neighbour can't be reached
 
 Each names the field, what was seen and what would be right. The object that raises it is unchanged.
 """
@@ -65,3 +71,27 @@ class RemoteProtocolError(ProtocolError):
 
     def __str__(self) -> str:
         return f"from {self.peer}: {super().__str__()}"
+
+
+class NodeError(ColmeError):
+    """A node can't start, or can't go on."""
+
+
+class IdentityError(NodeError):
+    """A key or certificate is missing, damaged or expired."""
+
+
+class StoreError(NodeError):
+    """A node's state can't be read or written, or another process has it."""
+
+
+class StaleStateError(NodeError):
+    """A node's state is older than what it has already sent: to go on would noise samples twice."""
+
+
+class LedgerError(NodeError):
+    """A sample would be noised a second time."""
+
+
+class NetworkError(NodeError):
+    """A node's address is taken, or a neighbour can't be reached."""

@@ -14,7 +14,7 @@ from colme.errors import (
     SampleError,
 )
 from colme.protocol.agent import Agent, Settings
-from colme.protocol.events import Begin, Deadline, Event, Observe, Received
+from colme.protocol.events import Begin, Deadline, Event, Observe, Received, Returned
 from colme.protocol.messages import ConsensusMessage, Message, ReleaseMessage, SizeMessage
 from colme.protocol.state import Phase
 from colme.rules.decision import Oracle
@@ -182,6 +182,33 @@ def test_three_missed_rounds_make_a_suspect_and_two_clean_ones_bring_it_back() -
         while agent.phase is not Phase.IDLE:
             agent.step(Deadline())
     assert waits == [True, True, True, False, False, False, True, True]
+
+
+def test_a_suspect_that_returned_is_waited_for_from_the_next_round_on() -> None:
+    agent = make_agent("a", "b")
+    for number in range(1, 4):
+        begin(agent, number)
+        deliver_round(agent, "a", number)
+        while agent.phase is not Phase.IDLE:
+            agent.step(Deadline())
+    begin(agent, 4)
+    assert agent.suspects == {"b"}
+    agent.step(Returned("b"))
+    deliver_round(agent, "a", 4)
+    assert phase_of(agent) is Phase.IDLE
+    begin(agent, 5)
+    assert agent.suspects == frozenset()
+    deliver_round(agent, "a", 5)
+    assert phase_of(agent) is Phase.RELEASE
+
+
+def test_a_neighbour_that_has_gone_on_to_the_next_round_is_not_waited_for() -> None:
+    """Messages arrive in order: what it has not sent of this round will not come."""
+    agent = make_agent("a", "b")
+    begin(agent, 1)
+    deliver_round(agent, "a", 1)
+    agent.step(Received("b", release(2)))
+    assert phase_of(agent) is Phase.IDLE
 
 
 def test_missed_rounds_are_never_replayed() -> None:

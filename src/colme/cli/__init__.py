@@ -10,6 +10,6 @@ def main() -> NoReturn:
         from colme.cli.app import run
     except ModuleNotFoundError as missing:
         sys.exit(
-            f"colme: the command line needs the package {missing.name}: pip install 'colme[sim]'"
+            f"colme: the command line needs the package {missing.name}: pip install 'colme[cli]'"
         )
     sys.exit(run(sys.argv[1:]))

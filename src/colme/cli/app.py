@@ -1,36 +1,33 @@
 """The `colme` command: its subcommands, and errors in one line."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
 from typing import Annotated
 
 import typer
 
 from colme import __version__
-from colme.cli.bench import bench
-from colme.cli.compare import compare
-from colme.cli.demo import demo
-from colme.cli.plot import plot
-from colme.cli.reproduce import reproduce
-from colme.cli.simulate import simulate
-from colme.cli.theory import theory
 from colme.errors import ColmeError
 
 BAD_INPUT = 2
 INTERRUPTED = 130
 
-app = typer.Typer(
-    name="colme",
-    help="Agents learn their own means faster together than alone: no server, privately.",
-    add_completion=True,
-)
-app.command()(demo)
-app.command()(theory)
-app.command()(simulate)
-app.command()(plot)
-app.command()(compare)
-app.command()(bench)
-app.add_typer(reproduce, name="reproduce")
+EXTRA_OF = {
+    "demo": "sim",
+    "theory": "sim",
+    "simulate": "sim",
+    "plot": "sim",
+    "compare": "sim",
+    "reproduce": "sim",
+    "bench": "sim",
+    "identity": "node",
+    "node": "node",
+    "status": "node",
+    "state": "node",
+    "fleet": "node",
+}
+"""Every command is a file of this folder; its extra brings what it needs."""
 
 
 def _print_version(wanted: bool) -> None:
@@ -39,7 +36,6 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print it.")
@@ -48,9 +44,40 @@ def _options(
     pass
 
 
+def _application(names: Iterable[str]) -> typer.Typer:
+    """The command line with these commands; a node's start need not wait for a compiler's."""
+    app = typer.Typer(
+        name="colme",
+        help="Agents learn their own means faster together than alone: no server, privately.",
+        add_completion=True,
+    )
+    app.callback()(_options)
+    for name in names:
+        try:
+            command = getattr(import_module(f"colme.cli.{name}"), name)
+        except ModuleNotFoundError as missing:
+            command = _unavailable(missing.name, EXTRA_OF[name])
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name)
+        else:
+            app.command(name)(command)
+    return app
+
+
+def _unavailable(package: str | None, extra: str) -> Callable[[], None]:
+    remedy = f"pip install 'colme[{extra}]'"
+
+    def refuse() -> None:
+        raise typer.TyperException(f"this command needs the package {package}: {remedy}")
+
+    refuse.__doc__ = f"Not installed: {remedy}"
+    return refuse
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit code."""
-    command = typer.main.get_command(app)
+    known = [argument for argument in arguments[:1] if argument in EXTRA_OF]
+    command = typer.main.get_command(_application(known or EXTRA_OF))
     try:
         return command.main(list(arguments) or ["--help"], "colme", standalone_mode=False) or 0
     except (typer.Abort, KeyboardInterrupt):

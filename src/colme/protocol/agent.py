@@ -6,7 +6,8 @@
     send(effects.send)          # then
 
 Same state, same event: same effects. An illegal event raises and leaves the agent as it was.
-What `send` holds derives from released values only; `publish` is for the owner alone.
+What `send` holds derives from released values only; `publish` is for the owner alone. What a
+neighbour sends must arrive in the order it was sent, as far as it arrives.
 """
 
 from collections.abc import Mapping
@@ -15,7 +16,16 @@ from typing import Any, Self
 
 from colme.errors import ConfigError, LocalProtocolError, RemoteProtocolError, SnapshotError
 from colme.protocol import snapshot
-from colme.protocol.events import Begin, Deadline, Effects, Estimate, Event, Observe, Received
+from colme.protocol.events import (
+    Begin,
+    Deadline,
+    Effects,
+    Estimate,
+    Event,
+    Observe,
+    Received,
+    Returned,
+)
 from colme.protocol.messages import ConsensusMessage, Message, ReleaseMessage, SizeMessage
 from colme.protocol.sharing import average, track
 from colme.protocol.state import EXCHANGE, Peer, Phase, State
@@ -200,6 +210,9 @@ class Agent:
                 if self._state.phase is Phase.IDLE:
                     raise LocalProtocolError("event", event, "a round to begin first")
                 return self._close_exchanges(at_least_one=True)
+            case Returned(peer):
+                self._peer(peer).returned = True
+                return Effects()
 
     def _begin(self, number: int, noise: tuple[int, ...]) -> Effects:
         state = self._state
@@ -217,11 +230,15 @@ class Agent:
         message = ReleaseMessage(round=number, release=self.release)
         return self._close_exchanges(send=[(name, message) for name in state.peers], persist=True)
 
+    def _peer(self, name: str) -> Peer:
+        peer = self._state.peers.get(name)
+        if peer is None:
+            raise RemoteProtocolError(name, "peer", name, f"one of my {list(self._state.peers)}")
+        return peer
+
     def _receive(self, name: str, message: Message) -> Effects:
         state = self._state
-        peer = state.peers.get(name)
-        if peer is None:
-            raise RemoteProtocolError(name, "peer", name, f"one of my {list(state.peers)}")
+        peer = self._peer(name)
         if message.round not in (state.round, state.round + 1):
             expected = f"{state.round} or {state.round + 1}"
             raise RemoteProtocolError(name, "round", message.round, expected)
@@ -259,7 +276,7 @@ class Agent:
 
     def _all_delivered(self) -> bool:
         phase = self._state.phase
-        return all(peer.suspect or peer.now.holds(phase) for peer in self._state.peers.values())
+        return not any(peer.awaited(phase) for peer in self._state.peers.values())
 
     def _decide(self) -> Outbox:
         """C_a (line 9), and the set sizes to exchange (lines 10 to 13)."""
@@ -311,7 +328,7 @@ class Agent:
             round=state.round,
             value=state.consensus,
             weight=state.weight,
-            excess=state.excess if state.first_release else None,
+            excess=state.excess if state.shared_rounds else None,
         )
         return [(name, message) for name in state.peers]
 

@@ -33,7 +33,14 @@ class Deadline:
     """The open exchange has waited long enough: go on with what is there."""
 
 
-Event = Observe | Begin | Received | Deadline
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """A neighbour that was away is back: wait for it again, from the next round on."""
+
+    peer: str
+
+
+Event = Observe | Begin | Received | Deadline | Returned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -52,9 +52,8 @@ def track(
     state: State, x_tilde: float, in_use: InUse, settings: "Settings", spread: Spread
 ) -> None:
     """Tracking consensus with a pooled check (`colme.rules.pooling`)."""
-    if state.first_release == 0:
-        state.first_release = state.round
-    since = state.round - state.first_release
+    since = state.shared_rounds
+    state.shared_rounds += 1
     stream, profile = state.stream, settings.profile.with_variance(spread.estimate)
     n, blocks = stream.released_count, stream.blocks
     variance = max(profile.released_variance(n, blocks), SMALLEST_VARIANCE)

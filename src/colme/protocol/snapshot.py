@@ -9,9 +9,9 @@ from types import NoneType, UnionType
 from typing import Any, cast, get_args, get_origin, get_type_hints
 
 from colme.errors import InvalidValue, SnapshotError
-from colme.protocol.state import State
+from colme.protocol.state import Peer, State
 
-VERSION = 2
+VERSION = 3
 
 
 def dump(state: State, *, name: str, bounds: tuple[float, float]) -> dict[str, Any]:
@@ -22,7 +22,7 @@ def dump(state: State, *, name: str, bounds: tuple[float, float]) -> dict[str, A
 def load(
     data: Mapping[str, Any], *, name: str, bounds: tuple[float, float], neighbours: Collection[str]
 ) -> State:
-    """The state that `dump` wrote, for the same agent among the same neighbours.
+    """The state that `dump` wrote, for the same agent: neighbours may have come and gone.
 
     And for the same bounds: sums are kept in steps of their lattice.
     """
@@ -32,9 +32,7 @@ def load(
         if data.get(field) != expected:
             raise SnapshotError(field, data.get(field), repr(expected))
     state: State = _typed(State, data.get("state"), "state")
-    if set(state.peers) != set(neighbours):
-        raise SnapshotError("state.peers", sorted(state.peers), f"{sorted(neighbours)}")
-    state.peers = {peer: state.peers[peer] for peer in neighbours}
+    state.peers = {peer: state.peers.get(peer, Peer()) for peer in neighbours}
     return state
 
 

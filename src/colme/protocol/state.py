@@ -56,6 +56,11 @@ class Inbox:
         """Whether all three exchanges are here."""
         return all(map(self.holds, EXCHANGE.values()))
 
+    @property
+    def empty(self) -> bool:
+        """Whether nothing is here."""
+        return not any(map(self.holds, EXCHANGE.values()))
+
 
 @dataclass(slots=True)
 class Peer:
@@ -74,6 +79,11 @@ class Peer:
     late_now: bool = False
     suspect: bool = False
     streak: int = 0
+    returned: bool = False
+
+    def awaited(self, exchange: Phase) -> bool:
+        """Whether it may still deliver: messages arrive in the order they were sent."""
+        return not (self.suspect or self.now.holds(exchange)) and self.ahead.empty
 
     def judge_round(self) -> None:
         """Count rounds in a row that speak against its standing; enough of them change it."""
@@ -82,6 +92,9 @@ class Peer:
         self.streak = self.streak + 1 if clean == self.suspect else 0
         if self.streak == (TRUSTED_AFTER if self.suspect else SUSPECT_AFTER):
             self.suspect = not self.suspect
+            self.streak = 0
+        if self.returned:
+            self.suspect = self.returned = False
             self.streak = 0
 
     def open_round(self, *, keep_ahead: bool) -> None:
@@ -102,7 +115,7 @@ class State:
     excess: float = 0.0
     input: float = 0.0
     input_weight: float = 0.0
-    first_release: int = 0
+    shared_rounds: int = 0
     age: int = 0
     class_size: int = 1
     shared: float = 0.0

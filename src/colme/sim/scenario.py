@@ -1,22 +1,14 @@
 """A study as one validated object, from Python or from TOML."""
 
-import difflib
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.random import Generator
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationError,
-    model_validator,
-)
+from pydantic import BeforeValidator, Field, model_validator
 
+from colme.configuration import Table, read_toml, validated
 from colme.errors import ConfigError
 from colme.graph import Graph, IntArray
 from colme.rules.consensus import AlphaSchedule, stepped_alpha, theorem_alpha
@@ -48,11 +40,7 @@ OneOrMore = BeforeValidator(_as_list)
 Epsilon = Annotated[float, Field(gt=0)]
 
 
-class _Spec(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")
-
-
-class GraphSpec(_Spec):
+class GraphSpec(Table):
     """Who can talk to whom."""
 
     family: Literal[
@@ -91,7 +79,7 @@ class GraphSpec(_Spec):
                 raise ConfigError("graph", "family 'edges'", "a file or a list of edges with it")
 
 
-class DataSpec(_Spec):
+class DataSpec(Table):
     """What the agents see."""
 
     distribution: Literal[
@@ -134,14 +122,14 @@ class DataSpec(_Spec):
             raise ConfigError("data.file", str(self.file), f"numbers only ({error})") from None
 
 
-class ThetaSpec(_Spec):
+class ThetaSpec(Table):
     """theta_t = min(2, scale / t^exponent)."""
 
     scale: float = Field(gt=0)
     exponent: float = Field(ge=0)
 
 
-class AlgorithmSpec(_Spec):
+class AlgorithmSpec(Table):
     """How the agents decide and mix: as recommended, Private-C-ColME with a rule, or a baseline.
 
     theta is for the Bernstein rule and Private-ColME, delta for all others that decide but the
@@ -217,7 +205,7 @@ class AlgorithmSpec(_Spec):
         return OptimisticDistance(degree=degree, agents=agents, delta=self.delta)
 
 
-class Scenario(_Spec):
+class Scenario(Table):
     """Everything that a simulation depends on. The same scenario gives the same numbers."""
 
     agents: int = Field(200, ge=2, le=10_000_000)
@@ -243,10 +231,7 @@ class Scenario(_Spec):
         if isinstance(graph, Graph):
             edges = [(a, b) for a in range(graph.agents) for b in graph.neighbours(a) if a < b]
             fields |= {"graph": GraphSpec(family="edges", edges=edges), "agents": graph.agents}
-        try:
-            scenario = cls(**fields)
-        except ValidationError as error:
-            raise _first_of(error) from None
+        scenario = validated(cls, fields)
         scenario._check()
         return scenario
 
@@ -257,12 +242,7 @@ class Scenario(_Spec):
     @classmethod
     def load(cls, path: Path, **overrides: Any) -> Self:
         """From a TOML file; file names in it are relative to it."""
-        try:
-            fields = tomllib.loads(path.read_text())
-        except OSError as error:
-            raise ConfigError("scenario", str(path), f"a TOML file to read ({error})") from None
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise ConfigError("scenario", str(path), f"valid TOML ({error})") from None
+        fields = read_toml("scenario", path)
         for table in ("graph", "data"):
             spec = fields.get(table)
             if isinstance(spec, dict) and isinstance(spec.get("file"), str):
@@ -361,27 +341,3 @@ def _merged(fields: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str
         nested = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
         merged[key] = _merged(merged[key], value) if nested else value
     return merged
-
-
-def _first_of(error: ValidationError) -> ConfigError:
-    """The first thing wrong, by the name of its field."""
-    first = error.errors()[0]
-    place = first["loc"]
-    field = ".".join(map(str, place))
-    if first["type"] != "extra_forbidden":
-        return ConfigError(field, first["input"], first["msg"].removeprefix("Input should be "))
-    known: list[str] = sorted(_fields_at(place))
-    close = difflib.get_close_matches(str(place[-1]), known, n=1)
-    hint = f"{close[0]!r}, perhaps" if close else f"one of {', '.join(known)}"
-    return ConfigError(field, f"a field called {place[-1]!r}", hint)
-
-
-def _fields_at(place: tuple[int | str, ...]) -> list[str]:
-    tables: dict[str, type[_Spec]] = {
-        "graph": GraphSpec,
-        "data": DataSpec,
-        "theta": ThetaSpec,
-        "algorithms": AlgorithmSpec,
-    }
-    named = [str(part) for part in place[:-1] if str(part) in tables]
-    return list((tables[named[-1]] if named else Scenario).model_fields)

@@ -1,0 +1,1 @@
+"""The agent as a network daemon: durable state, mutual TLS, real neighbours."""
