@@ -4,8 +4,8 @@ from math import inf
 
 import pytest
 
-from colme.errors import LocalProtocolError
-from colme.privacy.ledger import Ledger
+from colme.errors import LedgerError, LocalProtocolError
+from colme.privacy.ledger import Entry, Ledger, entry_between, require_next
 from colme.protocol.agent import Agent, Settings
 from colme.protocol.events import Begin
 from colme.rules.release import Profile
@@ -43,6 +43,7 @@ def test_it_says_which_epsilon_and_which_adjacency() -> None:
         "epsilon = 1 for each sample (event level: streams that differ by replacing one sample; "
         "sample counts are public); samples released: 8, waiting: 1; blocks noised: 1"
     )
+    assert Ledger.of(agent).describe(releases=3).endswith("blocks noised: 1; releases made: 3")
     assert Ledger.of(make_agent(epsilon=inf)).describe().startswith("epsilon = inf (no privacy)")
 
 
@@ -85,3 +86,31 @@ def test_a_restored_agent_draws_nothing_again() -> None:
     assert again.draws_due == ()
     assert again.release == agent.release
     assert Ledger.of(again) == Ledger.of(agent)
+
+
+def test_an_entry_lists_what_a_round_has_newly_released() -> None:
+    """Blocks end at 8 and 12 samples for epsilon = 1."""
+    agent = make_agent()
+    entries = []
+    for samples in (3, 5, 1, 4):
+        before = Ledger.of(agent)
+        feed(agent, samples)
+        begin(agent, 5)
+        entries.append(entry_between(before, Ledger.of(agent), round=agent.round))
+    assert entries == [
+        None,
+        Entry(round=2, first=1, last=8, blocks=1, epsilon=1),
+        None,
+        Entry(round=4, first=9, last=12, blocks=1, epsilon=1),
+    ]
+
+
+def test_a_ledger_goes_on_where_it_ends() -> None:
+    def entry(first: int, last: int) -> Entry:
+        return Entry(round=1, first=first, last=last, blocks=1, epsilon=1)
+
+    require_next(0, entry(1, 1))
+    require_next(8, entry(9, 12))
+    for first, last in ((8, 12), (1, 12), (10, 12), (9, 8)):
+        with pytest.raises(LedgerError, match="from sample 9 on: a sample would be noised twice"):
+            require_next(8, entry(first, last))

@@ -7,7 +7,7 @@ from math import inf
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, AwareDatetime, Field, model_validator
+from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field, model_validator
 
 from colme.configuration import Table, read_toml, validated
 from colme.errors import ConfigError
@@ -148,7 +148,8 @@ class NodeConfig(Table):
     pace: Pace = Pace()
     neighbours: tuple[Neighbour, ...] = ()
     source: Source = HttpSource(kind="http")
-    owner: Owner | None = Owner()
+    owner: Annotated[Owner | None, BeforeValidator(lambda value: value or None)] = Owner()
+    """`owner = false` leaves it out."""
     log: Log = Log()
 
     @model_validator(mode="after")

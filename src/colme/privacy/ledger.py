@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Self
 
+from colme.errors import LedgerError
 from colme.protocol.agent import Agent
 
 ADJACENCY = "event level: streams that differ by replacing one sample; sample counts are public"
@@ -15,7 +16,7 @@ class Ledger:
     """Epsilon is spent once by every sample, whatever their number: it is no running total.
 
     It only reads. What keeps a sample from being noised twice is `Stream.publish`, which takes
-    fresh noise for newly closed blocks alone.
+    fresh noise for newly closed blocks alone; and, where a state is stored, its list of entries.
     """
 
     epsilon: float
@@ -26,22 +27,57 @@ class Ledger:
     @classmethod
     def of(cls, agent: Agent) -> Self:
         """As of the last round begun."""
-        stream = agent.snapshot()["state"]["stream"]
+        taken, released, blocks = agent.counts
         return cls(
             epsilon=agent.settings.profile.epsilon,
-            samples=stream["released_count"],
-            blocks=stream["blocks"],
-            waiting=stream["count"] - stream["released_count"],
+            samples=released,
+            blocks=blocks,
+            waiting=taken - released,
         )
 
-    def describe(self) -> str:
-        """One line for the owner; it holds nothing but counts."""
+    def describe(self, *, releases: int | None = None) -> str:
+        """One line for the owner; it holds nothing but counts, of releases too where kept."""
         promise = (
             "epsilon = inf (no privacy)"
             if self.epsilon == inf
             else f"epsilon = {self.epsilon:g} for each sample ({ADJACENCY})"
         )
+        made = "" if releases is None else f"; releases made: {releases}"
         return (
             f"{promise}; samples released: {self.samples}, waiting: {self.waiting}; "
-            f"blocks noised: {self.blocks}"
+            f"blocks noised: {self.blocks}{made}"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One release that carried fresh noise, for samples `first` to `last`, counted from 1."""
+
+    round: int
+    first: int
+    last: int
+    blocks: int
+    epsilon: float
+
+
+def entry_between(before: Ledger, after: Ledger, *, round: int) -> Entry | None:  # noqa: A002 (the paper's word)
+    """What a round has newly released; None if nothing."""
+    if after.samples == before.samples:
+        return None
+    return Entry(
+        round=round,
+        first=before.samples + 1,
+        last=after.samples,
+        blocks=after.blocks - before.blocks,
+        epsilon=after.epsilon,
+    )
+
+
+def require_next(covered: int, entry: Entry) -> None:
+    """Refuse an entry that does not go on where those before it, up to `covered`, end."""
+    if not entry.first == covered + 1 <= entry.last:
+        raise LedgerError(
+            "ledger",
+            f"an entry for samples {entry.first} to {entry.last}",
+            f"one from sample {covered + 1} on: a sample would be noised twice, or never listed",
         )

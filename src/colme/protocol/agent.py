@@ -32,6 +32,12 @@ from colme.protocol.state import EXCHANGE, Peer, Phase, State
 from colme.protocol.stream import Spread
 from colme.rules.consensus import AlphaSchedule, next_age, stepped_alpha
 from colme.rules.decision import DecisionRule, TightBernstein
+from colme.rules.interval import (
+    answer_margin,
+    empirical_margin,
+    known_variance_margin,
+    shared_margin,
+)
 from colme.rules.pooling import softened_age
 from colme.rules.release import EVERY_SAMPLE, Blocks, Profile, Release, ReleaseSchedule
 
@@ -167,6 +173,19 @@ class Agent:
         return frozenset(name for name, peer in self._state.peers.items() if peer.suspect)
 
     @property
+    def awaited(self) -> frozenset[str]:
+        """The neighbours whose message the open exchange is waiting for."""
+        state = self._state
+        if state.phase is Phase.IDLE:
+            return frozenset()
+        return frozenset(name for name, peer in state.peers.items() if peer.awaited(state.phase))
+
+    @property
+    def class_size(self) -> int:
+        """How many look alike, I included, as last announced to the neighbours."""
+        return self._state.class_size
+
+    @property
     def late(self) -> Mapping[str, int]:
         """How many messages of each neighbour came after their exchange had closed."""
         return {name: peer.late for name, peer in self._state.peers.items()}
@@ -175,6 +194,12 @@ class Agent:
     def clamped(self) -> int:
         """How many samples lay outside the bounds."""
         return self._state.stream.clamped
+
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        """Samples taken in, samples released and blocks noised so far."""
+        stream = self._state.stream
+        return stream.count, stream.released_count, stream.blocks
 
     @property
     def estimate(self) -> Estimate:
@@ -186,10 +211,20 @@ class Agent:
         return Estimate(
             round=state.round,
             value=state.trust * state.shared + (1 - state.trust) * local,
+            margin=answer_margin(
+                state.trust, shared_margin(state.shared_variance), self._local_margin()
+            ),
             local=local,
             class_size=state.class_size,
             collaborative=state.trust > 0,
         )
+
+    def _local_margin(self) -> float:
+        stream, profile = self._state.stream, self.settings.profile
+        width = 2 * profile.half_range
+        if self.settings.release_squares:
+            return empirical_margin(stream.exact_variance(profile), width, stream.count)
+        return known_variance_margin(profile.sigma2, width, stream.count)
 
     def observe(self, value: float) -> Effects:
         """Feed one sample."""

@@ -45,10 +45,15 @@ Event = Observe | Begin | Received | Deadline | Returned
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """The owner's answer. `local` is what it would be alone; neither is ever sent."""
+    """The owner's answer. `local` is what it would be alone; neither is ever sent.
+
+    The mean lies within `margin` of `value` in at least 95% of cases: proven where the answer is
+    local, an estimate where it is shared (`colme.rules.interval`).
+    """
 
     round: int
     value: float
+    margin: float
     local: float
     class_size: int
     collaborative: bool

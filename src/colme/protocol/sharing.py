@@ -46,6 +46,8 @@ def average(state: State, mine: Release, in_use: InUse, alpha: AlphaSchedule) ->
     sizes = [state.class_size, *(size for size, _ in in_use)]
     state.shared = state.consensus
     state.trust = 0.0 if looks_no_larger_than_two(sizes) else 1.0
+    # Theorem 1: twice what averaging a class gives; that class has at least my neighbours in it.
+    state.shared_variance = 2 * mine.variance / state.class_size
 
 
 def track(
@@ -76,13 +78,15 @@ def track(
     )
     if in_use and denominator > 0 and since >= FIRST_ANSWER and worth and spread.certain:
         own = settings.release_squares
+        bias2 = state.excess * variance * precision / denominator
         state.shared = numerator / denominator
+        state.shared_variance = variance / state.class_size + max(0.0, bias2)
         state.trust = trust(
             local=stream.mean,
             shared=state.shared,
             sigma2=stream.exact_variance(profile) if own else profile.sigma2,
             count=stream.count,
-            bias2=state.excess * variance * precision / denominator,
+            bias2=bias2,
         )
 
 

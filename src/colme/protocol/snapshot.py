@@ -37,11 +37,24 @@ def load(
 
 
 def _plain(value: Any) -> Any:
-    if is_dataclass(value):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, dict):
+    kind: type = type(value)
+    if kind in _ATOMS:
+        return value
+    names = _field_names(kind)
+    if names is not None:
+        return {name: _plain(getattr(value, name)) for name in names}
+    if kind is dict:
         return {key: _plain(item) for key, item in value.items()}
     return value.value if isinstance(value, Enum) else value
+
+
+_ATOMS = frozenset({bool, int, float, str, NoneType})
+
+
+@cache
+def _field_names(kind: type) -> tuple[str, ...] | None:
+    """Of a dataclass; a state is dumped every round, so they are looked up once."""
+    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else None
 
 
 _hints = cache(get_type_hints)

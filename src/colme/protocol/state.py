@@ -119,6 +119,7 @@ class State:
     age: int = 0
     class_size: int = 1
     shared: float = 0.0
+    shared_variance: float = 0.0
     trust: float = 0.0
     stream: Stream = field(default_factory=Stream)
     peers: dict[str, Peer] = field(default_factory=dict)

@@ -51,7 +51,7 @@ class Stream:
 
     def observe(self, value: float, profile: Profile, schedule: ReleaseSchedule) -> None:
         """Take in a sample, clamped to the bounds (and counted as such) where it lies outside."""
-        if not _is_finite_number(value):
+        if not is_finite_number(value):
             raise SampleError("sample", value, "a finite number")
         lo, hi = profile.bounds
         x = min(max(float(value), lo), hi)
@@ -127,8 +127,9 @@ class Spread:
     certain: bool
 
 
-def _is_finite_number(value: object) -> bool:
+def is_finite_number(value: object) -> bool:
+    """Whether it can be a sample: anything may come from a data source."""
     try:
-        return isfinite(value)  # type: ignore[arg-type]  # anything may come from a data source
+        return isfinite(value)  # type: ignore[arg-type]
     except (TypeError, OverflowError):
         return False

@@ -1,0 +1,5 @@
+"""`python -m colme` is `colme`."""
+
+from colme.cli import main
+
+main()

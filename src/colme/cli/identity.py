@@ -1,0 +1,61 @@
+"""`colme identity`: a node's key and certificate."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from colme.node.identity import PUBLIC_FILE, Certificate, Identity, read_certificates
+
+identity = typer.Typer(
+    help="Who a node is: a key of its own, and a certificate to hand to its neighbours.",
+    no_args_is_help=True,
+)
+
+
+@identity.command()
+def new(
+    name: Annotated[str, typer.Argument(help="The node's name, as its neighbours will know it.")],
+    out: Annotated[Path, typer.Option(help="Folder for the key and the certificate.")],
+) -> None:
+    """Make a key and a certificate."""
+    made = Identity.create(name, out, now=datetime.now(UTC))
+    _print(made.certificate)
+    typer.echo(f"Give {out / PUBLIC_FILE} to every neighbour, and let them compare the fingerprint")
+    typer.echo("with you. All else in the folder is yours alone.")
+
+
+@identity.command()
+def show(
+    path: Annotated[Path, typer.Argument(help="A node's folder, or a certificate.")] = Path(),
+) -> None:
+    """Show the name, the fingerprint and the validity."""
+    if path.is_dir():
+        _print(Identity.load(path).certificate)
+        typer.echo(f"to hand out  {path / PUBLIC_FILE}")
+    else:
+        for certificate in read_certificates(path):
+            _print(certificate)
+
+
+@identity.command()
+def renew(
+    folder: Annotated[Path, typer.Argument(help="The node's folder.")],
+) -> None:
+    """Replace the key and the certificate; the name and the node's state stay."""
+    _print(Identity.renew(folder, now=datetime.now(UTC)).certificate)
+    typer.echo(
+        f"Let every neighbour append {folder / PUBLIC_FILE} to the file it has for this node,"
+    )
+    typer.echo("then restart this node. After that the old certificate can go from their files.")
+
+
+def _print(certificate: Certificate) -> None:
+    valid = certificate.not_before <= datetime.now(UTC) <= certificate.not_after
+    typer.echo(f"name         {certificate.name}")
+    typer.echo(f"fingerprint  {certificate.fingerprint}")
+    typer.echo(
+        f"valid        {certificate.not_before:%Y-%m-%d %H:%M} to"
+        f" {certificate.not_after:%Y-%m-%d %H:%M} UTC{'' if valid else ' (not now)'}"
+    )

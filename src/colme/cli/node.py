@@ -1,0 +1,60 @@
+"""`colme node`: one agent among real neighbours."""
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+# gRPC reports to standard error on its own account, in a form of its own; the log has it in words.
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+
+from colme.node import log
+from colme.node.check import check as check_neighbours
+from colme.node.config import NodeConfig
+from colme.node.node import Node
+
+Config = Annotated[Path, typer.Option(help="The node's configuration (TOML).")]
+
+
+def node(
+    config: Config = Path("node.toml"),
+    check: Annotated[
+        bool, typer.Option("--check", help="Only check the configuration and ask every neighbour.")
+    ] = False,
+    state_lost: Annotated[
+        bool,
+        typer.Option(
+            "--state-lost",
+            help="The state of before is lost, and no sample from before will be fed again.",
+        ),
+    ] = False,
+) -> None:
+    """Run a node until it is interrupted (SIGINT or SIGTERM)."""
+    settings = NodeConfig.load(config)
+    if check:
+        findings = asyncio.run(check_neighbours(settings))
+        for one in findings:
+            typer.echo(f"{'ok ' if one.well else 'BAD'} {one.peer} at {one.address}: {one.words}")
+        typer.echo(f"{config}: valid; {len(findings)} neighbours asked")
+        raise typer.Exit(0 if all(one.well for one in findings) else 1)
+    log.configure(settings.log, name=str(config))
+    asyncio.run(_run(settings, state_lost=state_lost))
+
+
+async def _run(settings: NodeConfig, *, state_lost: bool) -> None:
+    loop, stopped = asyncio.get_running_loop(), asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopped.set)
+    async with Node(settings, state_lost=state_lost) as running:
+        ways_to_end = {
+            asyncio.create_task(stopped.wait()),
+            asyncio.create_task(running.failed()),
+        }
+        done, others = await asyncio.wait(ways_to_end, return_when=asyncio.FIRST_COMPLETED)
+        for task in others:
+            task.cancel()
+        for task in done:
+            task.result()

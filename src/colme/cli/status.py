@@ -1,0 +1,90 @@
+"""`colme status`: what a running node knows, for its owner alone."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from colme.node.config import NodeConfig
+from colme.node.owner_client import OwnerClient
+
+NOT_READY = 1
+
+
+def status(
+    config: Annotated[Path, typer.Option(help="The node's configuration.")] = Path("node.toml"),
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, nothing else.")] = False,
+) -> None:
+    """Show a running node's estimate, round, privacy and neighbours.
+
+    The exit code is 0 if the node is ready, 1 if it is not and 2 if it can't be asked.
+    """
+    client = OwnerClient(NodeConfig.load(config))
+    seen, estimate = client.status(), client.estimate()
+    if as_json:
+        typer.echo(json.dumps({"status": seen, "estimate": estimate}))
+    else:
+        _print(seen, estimate)
+    if seen["troubles"]:
+        raise typer.Exit(NOT_READY)
+
+
+def _print(status: dict[str, Any], estimate: dict[str, Any] | None) -> None:
+    console = Console()
+    ready = "not ready" if status["troubles"] else "ready"
+    lines = [
+        f"{status['name']}: {ready}, round {status['round']} ({status['rounds']}),"
+        f" exchange: {status['phase']}",
+        f"  {_describe(estimate)}",
+        f"  class: {status['class_size']} with this node",
+        f"  samples: {', '.join(f'{name} {n}' for name, n in status['samples'].items())}",
+        f"  privacy: {status['privacy']}",
+        f"  fingerprint: {status['fingerprint']}, epoch {status['epoch']}",
+    ]
+    for line in lines:
+        console.print(_plain(line), soft_wrap=True)
+    if status["neighbours"]:
+        console.print(_table_of(status["neighbours"]))
+    for trouble in status["troubles"]:
+        console.print(_plain(f"trouble: {trouble}"), style="red", soft_wrap=True)
+
+
+def _describe(estimate: dict[str, Any] | None) -> str:
+    if estimate is None:
+        return "estimate: none yet, for want of a sample"
+    low, high = (_number(end) for end in estimate["interval"])
+    how = "together" if estimate["collaborative"] else "alone"
+    return (
+        f"estimate: {_number(estimate['value'])} (95%: {low} to {high}, {how});"
+        f" alone it would be {_number(estimate['local'])}"
+    )
+
+
+def _number(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.6g}"
+
+
+def _table_of(neighbours: list[dict[str, Any]]) -> Table:
+    table = Table("neighbour", "address", "link", "class", "round", "late", "last error")
+    for one in neighbours:
+        link = "connected" if one["connected"] else "away"
+        cells = (
+            one["name"],
+            one["address"],
+            f"{link}, suspect" if one["suspect"] else link,
+            "same" if one["accepted"] else "other",
+            "-" if one["round"] is None else one["round"],
+            one["late"],
+            one["last_error"] or "",
+        )
+        table.add_row(*(_plain(cell) for cell in cells))
+    return table
+
+
+def _plain(value: object) -> Text:
+    """As it is: a neighbour's words are neither markup nor commands to the terminal."""
+    return Text("".join(mark if mark.isprintable() else "?" for mark in str(value)))

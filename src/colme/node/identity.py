@@ -1,0 +1,271 @@
+"""Who a node is: a key and a certificate of its own. Neighbours pin it; there is no authority."""
+
+import os
+import tempfile
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Self
+
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from colme.errors import ConfigError, IdentityError
+
+TLS_NAME = "colme.node"
+"""In every certificate: a client asks for this name, as identity is the certificate, not a host."""
+
+PRIVATE_FILE = "identity.pem"
+PUBLIC_FILE = "identity.crt"
+
+VALID_DAYS = 730
+"""Trust ends where a neighbour drops the certificate; expiry only bounds the use of a key that
+leaked unnoticed. Renewing takes a word with every neighbour: two years ask for it seldom."""
+
+CLOCK_SKEW = timedelta(hours=1)
+"""A neighbour's clock may be behind: a new certificate is valid since a little while."""
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """One certificate: a name and a public key, to hand to neighbours."""
+
+    pem: bytes
+
+    def __post_init__(self) -> None:
+        if len(_parsed(self.pem)) != 1:
+            raise IdentityError("certificate", "several certificates", "one")
+        _ = self.name
+
+    @property
+    def name(self) -> str:
+        """The name its owner goes by (the subject's common name)."""
+        names = self._x509.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+        if len(names) != 1:
+            raise IdentityError("certificate", f"{len(names)} common names", "one, its owner's")
+        return str(names[0].value)
+
+    @property
+    def der(self) -> bytes:
+        """The bytes that are signed and compared."""
+        return self._x509.public_bytes(serialization.Encoding.DER)
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the certificate as AA:BB:..., to compare by telephone."""
+        return self._x509.fingerprint(hashes.SHA256()).hex(":").upper()
+
+    @property
+    def not_before(self) -> datetime:
+        """Valid from here on."""
+        return self._x509.not_valid_before_utc
+
+    @property
+    def not_after(self) -> datetime:
+        """Valid up to here."""
+        return self._x509.not_valid_after_utc
+
+    def require_valid(self, at: datetime, owner: str) -> None:
+        """Refuse it outside its time; `owner` is who to ask for another."""
+        if at > self.not_after:
+            seen = f"expired on {self.not_after:%Y-%m-%d %H:%M} UTC"
+            remedy = f"a valid one: {owner} runs `colme identity renew` and hands out {PUBLIC_FILE}"
+        elif at < self.not_before:
+            seen = f"not valid before {self.not_before:%Y-%m-%d %H:%M} UTC"
+            remedy = f"a clock that is right, here and at {owner}"
+        else:
+            return
+        raise IdentityError(f"certificate of {owner}", seen, remedy)
+
+    @property
+    def _x509(self) -> x509.Certificate:
+        return x509.load_pem_x509_certificate(self.pem)
+
+
+def read_certificates(path: Path) -> tuple[Certificate, ...]:
+    """The certificates of a file: while a neighbour renews, its old and its new one."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        expected = f"a certificate to read, the neighbour's {PUBLIC_FILE} ({error.strerror})"
+        raise IdentityError("certificate", str(path), expected) from None
+    if b"PRIVATE KEY-----" in content:
+        expected = f"the certificate alone, {PUBLIC_FILE}: a key stays with its owner"
+        raise IdentityError("certificate", f"a private key in {path}", expected)
+    try:
+        return tuple(Certificate(_pem(one)) for one in _parsed(content))
+    except IdentityError as error:
+        raise IdentityError(f"certificate {path}", error.seen, error.expected) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A node's private key and its certificate."""
+
+    key_pem: bytes = field(repr=False)
+    certificate: Certificate
+
+    @property
+    def name(self) -> str:
+        """The node's name."""
+        return self.certificate.name
+
+    @classmethod
+    def create(cls, name: str, folder: Path, *, days: int = VALID_DAYS, now: datetime) -> Self:
+        """A new identity in a folder that has none."""
+        _require_name(name)
+        if (folder / PRIVATE_FILE).exists():
+            remedy = "a folder without one; `colme identity renew` replaces its key"
+            raise IdentityError("identity", f"an identity in {folder}", remedy)
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise _unwritable(folder, error) from None
+        identity = cls._made(name, days, now)
+        identity._write(folder)
+        return identity
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """The identity of a folder; nobody but its owner may be able to read it."""
+        path = folder / PRIVATE_FILE
+        try:
+            with path.open("rb") as file:
+                readable_by_others = os.fstat(file.fileno()).st_mode & 0o077
+                content = file.read()
+        except OSError as error:
+            expected = f"an identity: `colme identity new NAME --out {folder}` ({error.strerror})"
+            raise IdentityError("identity", str(path), expected) from None
+        if readable_by_others:
+            seen = f"{path}, open to other users"
+            raise IdentityError("identity", seen, f"its owner's alone: chmod 600 {path}")
+        return cls._from_bytes(content, path)
+
+    @classmethod
+    def renew(cls, folder: Path, *, days: int = VALID_DAYS, now: datetime) -> Self:
+        """A new key and certificate in the place of the old; the name stays."""
+        identity = cls._made(cls.load(folder).name, days, now)
+        identity._write(folder)
+        return identity
+
+    @classmethod
+    def _made(cls, name: str, days: int, now: datetime) -> Self:
+        key = ec.generate_private_key(ec.SECP256R1())
+        return cls(_key_pem(key), Certificate(_pem(_self_signed(name, key, days, now))))
+
+    @classmethod
+    def _from_bytes(cls, content: bytes, path: Path) -> Self:
+        try:
+            key = serialization.load_pem_private_key(content, password=None)
+            (certificate,) = _parsed(content)
+        except (ValueError, TypeError, UnsupportedAlgorithm, IdentityError):
+            expected = "one key, without a password, and its certificate: restore it from a copy"
+            raise IdentityError("identity", f"damage in {path}", expected) from None
+        if key.public_key() != certificate.public_key():
+            seen = f"a key in {path} that does not belong to the certificate there"
+            raise IdentityError("identity", seen, "a pair: restore it from a copy")
+        return cls(_key_pem(key), Certificate(_pem(certificate)))
+
+    def _write(self, folder: Path) -> None:
+        # The certificate goes last: it must never be handed out for a key that was not kept.
+        try:
+            _replace(folder / PRIVATE_FILE, self.key_pem + self.certificate.pem, mode=0o600)
+            _replace(folder / PUBLIC_FILE, self.certificate.pem, mode=0o644)
+        except OSError as error:
+            raise _unwritable(folder, error) from None
+
+
+def _self_signed(
+    name: str, key: ec.EllipticCurvePrivateKey, days: int, now: datetime
+) -> x509.Certificate:
+    """A leaf that vouches for itself and, as it is no authority, for nobody else."""
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now.astimezone(UTC) - CLOCK_SKEW)
+        .not_valid_after(now.astimezone(UTC) + timedelta(days=days))
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(TLS_NAME)]), critical=False)
+        .add_extension(_SIGNS_HANDSHAKES_ONLY, critical=True)
+        .add_extension(x509.ExtendedKeyUsage(_BOTH_SIDES), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+
+
+_BOTH_SIDES = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
+_SIGNS_HANDSHAKES_ONLY = x509.KeyUsage(
+    digital_signature=True,
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    key_cert_sign=False,
+    crl_sign=False,
+    encipher_only=False,
+    decipher_only=False,
+)
+
+
+def _require_name(name: str) -> None:
+    # X.509 has room for 64 bytes. A name may become a file's: no slashes, no dot in front.
+    fits = 1 <= len(name.encode(errors="replace")) <= 64 and name == name.strip()
+    if not (fits and name.isprintable() and not name.startswith(".") and not set(name) & {*"/\\"}):
+        expected = "1 to 64 bytes of printable text: no slashes, no dot or space in front"
+        raise ConfigError("name", name, expected)
+
+
+def _parsed(pem: bytes) -> list[x509.Certificate]:
+    try:
+        found = x509.load_pem_x509_certificates(pem)
+        whole = len(found) == pem.count(b"-----BEGIN CERTIFICATE-----")
+        for one in found:
+            _ = (one.subject, one.public_key())  # parsed only when asked for
+    except (ValueError, UnsupportedAlgorithm):
+        whole = False
+    if not whole:
+        raise IdentityError("certificate", "something else or damage", "PEM certificates alone")
+    return found
+
+
+def _pem(certificate: x509.Certificate) -> bytes:
+    return certificate.public_bytes(serialization.Encoding.PEM)
+
+
+def _key_pem(key: PrivateKeyTypes) -> bytes:
+    return key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+
+
+def _replace(path: Path, content: bytes, *, mode: int) -> None:
+    """Write a file whole or not at all; mkstemp's is the owner's alone from the start."""
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fchmod(descriptor, mode)
+            os.fsync(descriptor)
+        os.replace(name, path)
+    except OSError:
+        os.unlink(name)
+        raise
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _unwritable(folder: Path, error: OSError) -> IdentityError:
+    return IdentityError("identity", str(folder), f"a folder to write in ({error.strerror})")

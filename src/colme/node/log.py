@@ -1,0 +1,136 @@
+"""The log: one line an event to standard error, for people or for machines.
+
+It leaves the logging of a program that embeds a node alone, and is silent until `configure`.
+"""
+
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from threading import Lock
+from typing import NoReturn
+
+import structlog
+from structlog.typing import EventDict, FilteringBoundLogger, Processor, WrappedLogger
+
+from colme.node import config
+
+LEVELS = ("debug", "info", "warning", "error")
+
+_Key = tuple[object, object, object]
+
+
+class Throttle:
+    """Lets the same event of the same peer through once in `seconds`, with a count of the rest.
+
+    At most `peers` of them are told apart: whoever comes under ever new names shares one place.
+    """
+
+    def __init__(
+        self, clock: Callable[[], float], *, seconds: float = 10.0, peers: int = 1000
+    ) -> None:
+        self._clock = clock
+        self._seconds = seconds
+        self._peers = peers
+        self._passed: dict[_Key, float] = {}
+        self._left_out: dict[_Key, int] = {}
+        self._lock = Lock()
+
+    def __call__(self, _logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+        """The event as it is, or with `left_out`; structlog.DropEvent if it came too soon."""
+        with self._lock:
+            return self._passed_or_counted(event, self._clock())
+
+    def _passed_or_counted(self, event: EventDict, now: float) -> EventDict:
+        key = self._place_of((event.get("node"), event["event"], event.get("peer")), now)
+        if key in self._passed and now - self._passed[key] < self._seconds:
+            self._left_out[key] = self._left_out.get(key, 0) + 1
+            raise structlog.DropEvent
+        # Taken out and put back at the end: the first of the dictionary is the oldest.
+        self._passed.pop(key, None)
+        self._passed[key] = now
+        if left_out := self._left_out.pop(key, 0):
+            event["left_out"] = left_out
+        return event
+
+    def _place_of(self, key: _Key, now: float) -> _Key:
+        shared = (key[0], key[1], None)
+        if key in self._passed or len(self._passed) < self._peers:
+            return key
+        oldest = next(iter(self._passed))
+        if oldest == shared or now - self._passed[oldest] < self._seconds:
+            return shared
+        del self._passed[oldest]
+        self._left_out.pop(oldest, None)
+        return key
+
+
+class _StandardError:
+    """Looks for it at every line, as programs (and tests) may replace it."""
+
+    def write(self, line: str) -> None:
+        # A full disk or a closed pipe must not end the node.
+        with suppress(OSError, ValueError):
+            print(line, file=sys.stderr, flush=True)
+
+    debug = info = warning = error = critical = write
+
+
+def _silent(_logger: WrappedLogger, _method: str, _event: EventDict) -> NoReturn:
+    raise structlog.DropEvent
+
+
+_STANDARD_ERROR = _StandardError()
+_PIPELINE: list[Processor] = [_silent]
+
+
+def configure(log: config.Log, *, name: str) -> None:
+    """From now on, all loggers of this module write; `name` is the node's where none is bound."""
+    to_terminal = sys.stderr.isatty()
+    as_text = log.format == "text" or (log.format == "auto" and to_terminal)
+    _PIPELINE[:] = [
+        _at_least(log.level),
+        Throttle(time.monotonic),
+        structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
+        structlog.processors.format_exc_info,
+        _in_order(name),
+        # The default traceback shows local variables, samples among them.
+        structlog.dev.ConsoleRenderer(
+            colors=to_terminal,
+            timestamp_key="time",
+            repr_native_str=True,
+            exception_formatter=structlog.dev.plain_traceback,
+        )
+        if as_text
+        else structlog.processors.JSONRenderer(),
+    ]
+
+
+def logger(**fields: object) -> FilteringBoundLogger:
+    """A logger that adds these fields to its events, such as `node` or `peer`."""
+    bound: FilteringBoundLogger = structlog.wrap_logger(
+        _STANDARD_ERROR,
+        processors=_PIPELINE,
+        wrapper_class=structlog.make_filtering_bound_logger("debug"),
+        context_class=dict,
+    ).bind(**fields)
+    return bound
+
+
+def _at_least(level: str) -> Processor:
+    dropped = LEVELS[: LEVELS.index(level)]
+
+    def drop(_logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
+        if method in dropped:
+            raise structlog.DropEvent
+        return event
+
+    return drop
+
+
+def _in_order(name: str) -> Processor:
+    def put(_logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
+        first = {"time": event.pop("time"), "level": method, "event": event.pop("event")}
+        return {**first, "node": event.pop("node", name), **event}
+
+    return put

@@ -1,0 +1,146 @@
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class Reason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    REASON_UNSPECIFIED: _ClassVar[Reason]
+    REASON_GARBAGE: _ClassVar[Reason]
+    REASON_OVERSIZED: _ClassVar[Reason]
+    REASON_INVALID_VALUE: _ClassVar[Reason]
+    REASON_OLD_ROUND: _ClassVar[Reason]
+    REASON_FUTURE_ROUND: _ClassVar[Reason]
+    REASON_DUPLICATE: _ClassVar[Reason]
+    REASON_NO_HELLO: _ClassVar[Reason]
+    REASON_OTHER_CONFIGURATION: _ClassVar[Reason]
+    REASON_STALE_STATE: _ClassVar[Reason]
+    REASON_UNKNOWN_PEER: _ClassVar[Reason]
+REASON_UNSPECIFIED: Reason
+REASON_GARBAGE: Reason
+REASON_OVERSIZED: Reason
+REASON_INVALID_VALUE: Reason
+REASON_OLD_ROUND: Reason
+REASON_FUTURE_ROUND: Reason
+REASON_DUPLICATE: Reason
+REASON_NO_HELLO: Reason
+REASON_OTHER_CONFIGURATION: Reason
+REASON_STALE_STATE: Reason
+REASON_UNKNOWN_PEER: Reason
+
+class Frame(_message.Message):
+    __slots__ = ("sequence", "hello", "release", "size", "consensus")
+    SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    HELLO_FIELD_NUMBER: _ClassVar[int]
+    RELEASE_FIELD_NUMBER: _ClassVar[int]
+    SIZE_FIELD_NUMBER: _ClassVar[int]
+    CONSENSUS_FIELD_NUMBER: _ClassVar[int]
+    sequence: int
+    hello: Hello
+    release: ReleaseMessage
+    size: SizeMessage
+    consensus: ConsensusMessage
+    def __init__(self, sequence: _Optional[int] = ..., hello: _Optional[_Union[Hello, _Mapping]] = ..., release: _Optional[_Union[ReleaseMessage, _Mapping]] = ..., size: _Optional[_Union[SizeMessage, _Mapping]] = ..., consensus: _Optional[_Union[ConsensusMessage, _Mapping]] = ...) -> None: ...
+
+class Hello(_message.Message):
+    __slots__ = ("agreement", "facts", "standing", "check")
+    class FactsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    AGREEMENT_FIELD_NUMBER: _ClassVar[int]
+    FACTS_FIELD_NUMBER: _ClassVar[int]
+    STANDING_FIELD_NUMBER: _ClassVar[int]
+    CHECK_FIELD_NUMBER: _ClassVar[int]
+    agreement: bytes
+    facts: _containers.ScalarMap[str, str]
+    standing: Standing
+    check: bool
+    def __init__(self, agreement: _Optional[bytes] = ..., facts: _Optional[_Mapping[str, str]] = ..., standing: _Optional[_Union[Standing, _Mapping]] = ..., check: _Optional[bool] = ...) -> None: ...
+
+class Standing(_message.Message):
+    __slots__ = ("epoch", "round")
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    ROUND_FIELD_NUMBER: _ClassVar[int]
+    epoch: int
+    round: int
+    def __init__(self, epoch: _Optional[int] = ..., round: _Optional[int] = ...) -> None: ...
+
+class ReleaseMessage(_message.Message):
+    __slots__ = ("round", "release")
+    ROUND_FIELD_NUMBER: _ClassVar[int]
+    RELEASE_FIELD_NUMBER: _ClassVar[int]
+    round: int
+    release: Release
+    def __init__(self, round: _Optional[int] = ..., release: _Optional[_Union[Release, _Mapping]] = ...) -> None: ...
+
+class Release(_message.Message):
+    __slots__ = ("count", "mean", "variance", "beta")
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    MEAN_FIELD_NUMBER: _ClassVar[int]
+    VARIANCE_FIELD_NUMBER: _ClassVar[int]
+    BETA_FIELD_NUMBER: _ClassVar[int]
+    count: int
+    mean: float
+    variance: float
+    beta: float
+    def __init__(self, count: _Optional[int] = ..., mean: _Optional[float] = ..., variance: _Optional[float] = ..., beta: _Optional[float] = ...) -> None: ...
+
+class SizeMessage(_message.Message):
+    __slots__ = ("round", "size", "degree", "accepts")
+    ROUND_FIELD_NUMBER: _ClassVar[int]
+    SIZE_FIELD_NUMBER: _ClassVar[int]
+    DEGREE_FIELD_NUMBER: _ClassVar[int]
+    ACCEPTS_FIELD_NUMBER: _ClassVar[int]
+    round: int
+    size: int
+    degree: int
+    accepts: bool
+    def __init__(self, round: _Optional[int] = ..., size: _Optional[int] = ..., degree: _Optional[int] = ..., accepts: _Optional[bool] = ...) -> None: ...
+
+class ConsensusMessage(_message.Message):
+    __slots__ = ("round", "value", "weight", "excess")
+    ROUND_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    WEIGHT_FIELD_NUMBER: _ClassVar[int]
+    EXCESS_FIELD_NUMBER: _ClassVar[int]
+    round: int
+    value: float
+    weight: float
+    excess: float
+    def __init__(self, round: _Optional[int] = ..., value: _Optional[float] = ..., weight: _Optional[float] = ..., excess: _Optional[float] = ...) -> None: ...
+
+class Reply(_message.Message):
+    __slots__ = ("welcome", "refusal")
+    WELCOME_FIELD_NUMBER: _ClassVar[int]
+    REFUSAL_FIELD_NUMBER: _ClassVar[int]
+    welcome: Welcome
+    refusal: Refusal
+    def __init__(self, welcome: _Optional[_Union[Welcome, _Mapping]] = ..., refusal: _Optional[_Union[Refusal, _Mapping]] = ...) -> None: ...
+
+class Welcome(_message.Message):
+    __slots__ = ("standing", "received", "remembered")
+    STANDING_FIELD_NUMBER: _ClassVar[int]
+    RECEIVED_FIELD_NUMBER: _ClassVar[int]
+    REMEMBERED_FIELD_NUMBER: _ClassVar[int]
+    standing: Standing
+    received: int
+    remembered: Standing
+    def __init__(self, standing: _Optional[_Union[Standing, _Mapping]] = ..., received: _Optional[int] = ..., remembered: _Optional[_Union[Standing, _Mapping]] = ...) -> None: ...
+
+class Refusal(_message.Message):
+    __slots__ = ("reason", "detail", "remembered")
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    DETAIL_FIELD_NUMBER: _ClassVar[int]
+    REMEMBERED_FIELD_NUMBER: _ClassVar[int]
+    reason: Reason
+    detail: str
+    remembered: Standing
+    def __init__(self, reason: _Optional[_Union[Reason, str]] = ..., detail: _Optional[str] = ..., remembered: _Optional[_Union[Standing, _Mapping]] = ...) -> None: ...

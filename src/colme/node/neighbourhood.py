@@ -1,0 +1,192 @@
+"""A node among its neighbours: a link to each, a listener for all, and who knows what of whom."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+
+from colme.errors import StaleStateError
+from colme.node import neighbour_pb2 as pb
+from colme.node.admission import Admission, from_wire
+from colme.node.config import NodeConfig
+from colme.node.driver import Driver
+from colme.node.link import Link
+from colme.node.listener import Listener
+from colme.node.log import logger
+from colme.node.metrics import Metrics
+from colme.node.refusal import Refused
+from colme.node.store import Store
+from colme.node.tasks import running
+from colme.node.tls import Trust
+from colme.protocol.messages import Message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acquaintance:
+    """A neighbour, as the owner is told of it."""
+
+    name: str
+    address: str
+    connected: bool
+    round: int
+    last_error: str | None
+
+
+class Neighbourhood:
+    """Tells the driver what neighbours send and the neighbours what the driver posts."""
+
+    def __init__(
+        self,
+        config: NodeConfig,
+        trust: Trust,
+        admission: Admission,
+        store: Store,
+        metrics: Metrics,
+        *,
+        state_lost: bool,
+        fail: Callable[[BaseException], None],
+    ) -> None:
+        self.joined = False
+        self.driver: Driver
+        self._patience = config.deadline
+        self._admission = admission
+        self._store = store
+        self._metrics = metrics
+        self._state_lost = state_lost
+        self._fail = fail
+        self._log = logger(node=trust.identity.name)
+        self._links = {
+            one.name: Link(one.name, one.address, trust, self) for one in config.neighbours
+        }
+        self._listener = Listener(config.listen, trust, self)
+        self._heard: dict[str, int] = {}
+        self._errors: dict[str, str] = {}
+        self._unheard = set(self._links)
+        self._unsure = set(self._links) if state_lost or store.from_backup else set()
+        self._changed = asyncio.Event()
+
+    async def open(self, stack: AsyncExitStack) -> None:
+        """Listen and call, until the stack is closed."""
+        await self._listener.start()
+        stack.push_async_callback(self._listener.stop)
+        for link in self._links.values():
+            await stack.enter_async_context(running(link.run(), self._fail))
+
+    async def join(self) -> None:
+        """Begin with rounds once every neighbour has answered, or has had time to.
+
+        A state that may be an old one needs the word of every neighbour that it is not.
+        """
+        if self._unsure:
+            self._log.warning("waiting for the word of every neighbour", peers=sorted(self._unsure))
+        await self._until(lambda: not self._unsure, None)
+        await self._until(lambda: not self._unheard, self._patience)
+        if self._store.from_backup:
+            await self._store.confirmed()
+        self.joined = True
+        self.driver.start(max(self._heard.values(), default=0))
+
+    def post(self, peer: str, message: Message) -> None:
+        """Send a message to a neighbour."""
+        self._links[peer].post(message)
+
+    def greet(self) -> None:
+        """Say hello to all again."""
+        for link in self._links.values():
+            link.greet()
+
+    def acquaintances(self) -> Sequence[Acquaintance]:
+        """The neighbours, as things stand."""
+        return [
+            Acquaintance(
+                name=peer,
+                address=link.address,
+                connected=link.connected,
+                round=self._admission.round_of(peer),
+                last_error=self._errors.get(peer),
+            )
+            for peer, link in sorted(self._links.items())
+        ]
+
+    # What a link tells (`link.Ear`).
+
+    def greeting(self, peer: str) -> bytes:
+        """A hello, as things stand."""
+        return self._admission.greeting(peer, self.driver.standing)
+
+    def welcomed(self, peer: str, welcome: pb.Welcome) -> None:
+        """A neighbour let me in; if it knows me from later than I do, my state is an old one."""
+        try:
+            remembered = from_wire(welcome.remembered)
+            self._admission.require_newest(peer, remembered, self.driver.standing)
+        except StaleStateError as error:
+            self._fail(error)
+            return
+        self._errors.pop(peer, None)
+        self._metrics.peer_is_connected(peer, True)
+        self._log.info("connected", peer=peer, round=welcome.standing.round)
+        self._heard[peer] = welcome.standing.round
+        self._unheard.discard(peer)
+        self._unsure.discard(peer)
+        self._changed.set()
+
+    async def refused(self, peer: str, refusal: pb.Refusal) -> None:
+        """A neighbour did not let me in, or did not take a message."""
+        reason = pb.Reason.Name(refusal.reason).removeprefix("REASON_").lower()
+        self._log.warning("refused by a neighbour", peer=peer, reason=reason, why=refusal.detail)
+        if refusal.reason != pb.REASON_STALE_STATE:
+            return
+        remembered = from_wire(refusal.remembered)
+        if self._state_lost and not self.joined:
+            await self._store.adopt_loss(remembered.epoch, remembered.round)
+            return
+        try:
+            self._admission.require_newest(peer, remembered, self.driver.standing)
+        except StaleStateError as error:
+            self._fail(error)
+
+    def parted(self, peer: str, why: str) -> None:
+        """There is no session, for this reason."""
+        self._errors[peer] = why
+        self._metrics.peer_is_connected(peer, False)
+        self._log.warning("not connected", peer=peer, why=why)
+        self._unheard.discard(peer)
+        self._changed.set()
+
+    def sent(self, peer: str) -> None:
+        """A frame is on its way."""
+        self._metrics.sent(peer)
+
+    # What the listener asks and tells (`listener.Door`).
+
+    def admit(self, peer: str, hello: pb.Hello) -> pb.Welcome:
+        """Let a neighbour in, or raise Refused."""
+        welcome = self._admission.admit(peer, hello, self.driver.standing)
+        if not hello.check:
+            self.driver.returned(peer, from_wire(hello.standing))
+        return welcome
+
+    def receive(self, peer: str, message: Message) -> None:
+        """Take a neighbour's message, or raise Refused."""
+        self._metrics.received(peer)
+        self.driver.receive(peer, message)
+        self.driver.remember(peer, self._admission.heard(peer, message.round))
+
+    def kept_out(self, error: Refused) -> None:
+        """Somebody was not let in."""
+        self._metrics.session_refused(error.reason)
+        self._log.warning("not let in", peer=error.peer, reason=error.reason, why=str(error))
+
+    def left_out(self, error: Refused) -> None:
+        """A message was not taken."""
+        self._metrics.message_refused(error.peer, error.reason)
+        self._log.warning("message refused", peer=error.peer, reason=error.reason, why=str(error))
+
+    async def _until(self, condition: Callable[[], bool], seconds: float | None) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                while not condition():
+                    self._changed.clear()
+                    await self._changed.wait()
+        except TimeoutError:
+            return

@@ -1,0 +1,166 @@
+"""Copies of a state: made beside a running node, known as copies, brought back whole."""
+
+import asyncio
+import json
+import sqlite3
+import stat
+from contextlib import closing
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from colme.cli.app import run
+from colme.errors import StoreError
+from colme.node.backup import backup, restore
+from colme.node.overview import Overview
+from colme.node.store import Standing
+from colme.privacy.ledger import Ledger
+from support.stored import commit, opened, rounds
+
+
+def test_a_running_state_is_copied_as_of_its_last_commit(tmp_path: Path) -> None:
+    """Into one file of the owner's alone; the state itself is not marked."""
+    file = tmp_path / "copy"
+    first, second = islice(rounds(), 2)
+    with closing(opened(tmp_path / "a")) as store:
+        commit(store, first)
+        backup(tmp_path / "a", file)
+        commit(store, second)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "copy"]
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    restore(file, tmp_path / "b")
+    with closing(opened(tmp_path / "b")) as copy:
+        assert (copy.snapshot, copy.marks, copy.covered) == (first.snapshot, first.marks, 1)
+        assert (copy.from_backup, copy.epoch) == (True, 2)
+    with closing(opened(tmp_path / "a")) as store:
+        assert (store.from_backup, store.covered) == (False, 2)
+
+
+def test_a_copy_is_one_until_the_neighbours_have_confirmed_it(tmp_path: Path) -> None:
+    opened(tmp_path / "a").close()
+    backup(tmp_path / "a", tmp_path / "copy")
+    restore(tmp_path / "copy", tmp_path / "a")
+    with closing(opened(tmp_path / "a")) as store:
+        assert store.from_backup
+    with closing(opened(tmp_path / "a")) as store:
+        asyncio.run(store.confirmed())
+        assert not store.from_backup
+    with closing(opened(tmp_path / "a")) as store:
+        assert not store.from_backup
+
+
+def test_a_backup_overwrites_nothing(tmp_path: Path) -> None:
+    opened(tmp_path / "a").close()
+    (tmp_path / "copy").write_text("mine")
+    with pytest.raises(StoreError, match="does not exist yet"):
+        backup(tmp_path / "a", tmp_path / "copy")
+    assert (tmp_path / "copy").read_text() == "mine"
+
+
+def test_what_is_no_state_is_not_copied_and_leaves_no_traces(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="missing"):
+        backup(tmp_path / "nowhere", tmp_path / "copy")
+    (tmp_path / "text").write_text("not a database" * 99)
+    with pytest.raises(StoreError, match="damaged"):
+        restore(tmp_path / "text", tmp_path / "b")
+    opened(tmp_path / "a").close()
+    with pytest.raises(StoreError, match="no such file"):
+        backup(tmp_path / "a", tmp_path / "nowhere" / "copy")
+    assert [path.name for path in (tmp_path / "b").iterdir()] == ["lock"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b", "text"]
+
+
+def test_a_running_nodes_state_is_not_replaced(tmp_path: Path) -> None:
+    with closing(opened(tmp_path / "a")) as store:
+        backup(tmp_path / "a", tmp_path / "copy")
+        with pytest.raises(StoreError, match="in use"):
+            restore(tmp_path / "copy", tmp_path / "a")
+        commit(store, next(rounds()))
+        assert store.covered == 1
+
+
+def test_a_restored_state_meets_no_log_of_the_one_it_replaces(tmp_path: Path) -> None:
+    """A log left by a crash would be taken for its own."""
+    folder, path = tmp_path / "a", tmp_path / "a" / "state.sqlite"
+    first, second = islice(rounds(), 2)
+    with closing(opened(folder)) as store:
+        commit(store, first)
+        backup(folder, tmp_path / "copy")
+        commit(store, second)
+        left = {end: Path(f"{path}{end}").read_bytes() for end in ("", "-wal", "-shm")}
+    for end, data in left.items():
+        Path(f"{path}{end}").write_bytes(data)
+    restore(tmp_path / "copy", folder)
+    with closing(opened(folder)) as store:
+        assert (store.covered, store.from_backup) == (1, True)
+
+
+def test_a_damaged_state_is_replaced(tmp_path: Path) -> None:
+    with closing(opened(tmp_path / "a")) as store:
+        commit(store, next(rounds()))
+    backup(tmp_path / "a", tmp_path / "copy")
+    (tmp_path / "a" / "state.sqlite").write_text("not a database" * 99)
+    restore(tmp_path / "copy", tmp_path / "a")
+    with closing(opened(tmp_path / "a")) as store:
+        assert store.covered == 1
+
+
+def test_a_running_state_is_shown_by_its_counts(tmp_path: Path) -> None:
+    with closing(opened(tmp_path)) as store:
+        assert Overview.of(tmp_path).ledger == Ledger(epsilon=1, samples=0, blocks=0, waiting=0)
+        commit(store, *islice(rounds(), 7))
+        overview = Overview.of(tmp_path, entries=2)
+    assert (overview.name, overview.epoch, overview.round, overview.taken) == ("me", 1, 7, 7)
+    assert overview.ledger == Ledger(epsilon=1, samples=7, blocks=7, waiting=0)
+    assert overview.releases == 7
+    assert [entry.last for entry in overview.last_entries] == [7, 6]
+    assert overview.standings == {"b": Standing(epoch=1, round=7)}
+    assert overview.marks == {"file": 70}
+
+
+def test_the_command_line_shows_copies_and_restores(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, file = str(tmp_path / "a"), str(tmp_path / "copy")
+    with closing(opened(tmp_path / "a")) as store:
+        commit(store, *islice(rounds(), 3))
+        assert run(["state", "show", folder]) == 0
+        text = capsys.readouterr().out
+        assert run(["state", "show", folder, "--json"]) == 0
+        plain = capsys.readouterr().out
+        assert run(["state", "backup", folder, file]) == 0
+        assert run(["state", "restore", file, folder]) == 2
+        assert "in use by another process" in capsys.readouterr().err
+        assert store.snapshot is not None
+        state = store.snapshot["state"]
+    assert "me: epoch 1, round 3" in text
+    assert "samples taken in: 3, released: 3, waiting: 0" in text
+    assert "releases made: 3" in " ".join(text.split())
+    assert "neighbour b: epoch 1, round 3" in text
+    assert "source file: read up to 30" in text
+    for private in (state["stream"]["total"], state["shared"], state["stream"]["lattice"]["sum"]):
+        assert str(private) not in text + plain
+    answer = json.loads(plain)
+    assert (answer["round"], answer["releases"], answer["ledger"]["epsilon"]) == (3, 3, 1)
+    assert run(["state", "restore", file, folder]) == 0
+    assert run(["state", "show", folder]) == 0
+    assert "restored from a backup" in capsys.readouterr().out
+
+
+def test_a_state_that_is_not_there_is_not_made_by_looking(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["state", "show", str(tmp_path)]) == 2
+    assert "missing" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_looking_changes_nothing(tmp_path: Path) -> None:
+    with closing(opened(tmp_path)) as store:
+        commit(store, next(rounds()))
+    before = (tmp_path / "state.sqlite").read_bytes()
+    Overview.of(tmp_path)
+    assert (tmp_path / "state.sqlite").read_bytes() == before
+    with closing(sqlite3.connect(tmp_path / "state.sqlite")) as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)

@@ -1,0 +1,233 @@
+"""The owner's side, over real sockets: who is let in, what is said, what is taken in."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from math import inf
+
+import pytest
+
+from colme.errors import LocalProtocolError, SampleError, StoreError
+from colme.node import config
+from colme.node.log import configure
+from colme.node.owner import LARGEST_BODY
+from support.owned import ANSWER, NO_SAMPLE, STATUS, TOKEN, Heard, KnownNode, served
+
+SECRET = 0.7310585786300049
+
+
+def ask(path: str, node: KnownNode | None = None, **how: object) -> Heard:
+    async def asking() -> Heard:
+        async with served(node or KnownNode()) as client:
+            return await client.ask(path, **how)  # type: ignore[arg-type]
+
+    return asyncio.run(asking())
+
+
+def post(body: object, node: KnownNode, *, kind: str | None = None) -> Heard:
+    return ask("/samples", node, method="POST", body=body, kind=kind)
+
+
+def test_the_estimate_comes_with_its_interval_and_what_it_would_be_alone() -> None:
+    heard = ask("/estimate")
+    assert heard.code == 200
+    assert heard.headers["Cache-Control"] == "no-store"
+    assert json.loads(heard.body) == {
+        "value": ANSWER.value,
+        "interval": [ANSWER.low, ANSWER.high],
+        "local": ANSWER.local,
+        "class_size": 3,
+        "collaborative": True,
+        "samples": 41,
+        "round": 7,
+    }
+
+
+def test_an_interval_without_end_is_still_json() -> None:
+    heard = ask("/estimate", KnownNode(replace(ANSWER, low=-inf, high=inf)))
+    assert json.loads(heard.body)["interval"] == [None, None]
+
+
+def test_without_a_sample_there_is_no_estimate() -> None:
+    heard = ask("/estimate", KnownNode(NO_SAMPLE))
+    assert heard.code == 409
+    assert json.loads(heard.body) == {"error": str(NO_SAMPLE)}
+
+
+def test_status_is_the_nodes_own() -> None:
+    heard = ask("/status")
+    assert json.loads(heard.body) == STATUS
+    assert heard.headers["Cache-Control"] == "no-store"
+
+
+def test_metrics_are_prometheus_text() -> None:
+    heard = ask("/metrics")
+    assert heard.headers["Content-Type"].startswith("text/plain; version=")
+    assert b"\ncolme_epsilon 1.0\n" in heard.body
+
+
+def test_a_supervisor_needs_no_token_and_learns_the_troubles() -> None:
+    assert ask("/livez", authorization=None).body == b"ok"
+    assert ask("/readyz", authorization=None).body == b"ready"
+    troubled = KnownNode(seen=STATUS | {"troubles": ["the disk is full", "no neighbour"]})
+    heard = ask("/readyz", troubled, authorization=None)
+    assert (heard.code, heard.body) == (503, b"the disk is full\nno neighbour")
+    assert ask("/livez", troubled, authorization=None).code == 200
+
+
+@pytest.mark.parametrize("path", ["/estimate", "/samples", "/status", "/metrics", "/nothing"])
+@pytest.mark.parametrize(
+    "authorization", [None, "", "Bearer", f"Bearer {TOKEN}x", f"Basic {TOKEN}", TOKEN, "Bearer é"]
+)
+def test_nobody_else_is_let_in(path: str, authorization: str | None) -> None:
+    node = KnownNode()
+    method = "POST" if path == "/samples" else "GET"
+    heard = ask(path, node, method=method, body="[1]", authorization=authorization)
+    assert heard.code == 401
+    assert heard.headers["WWW-Authenticate"].startswith("Bearer")
+    assert "error" in json.loads(heard.body)
+    assert node.taken == []
+
+
+@pytest.mark.parametrize("path", ["/", "/nothing", "/docs", "/openapi.json", "/status/"])
+def test_an_unknown_path_is_404(path: str) -> None:
+    heard = ask(path)
+    assert (heard.code, list(json.loads(heard.body))) == (404, ["error"])
+
+
+def test_a_wrong_method_is_405_and_no_page_of_another_site_may_ask() -> None:
+    heard = ask("/samples")
+    assert (heard.code, heard.headers["Allow"]) == (405, "POST")
+    heard = ask("/estimate", method="OPTIONS")
+    assert (heard.code, list(json.loads(heard.body))) == (405, ["error"])
+    assert not any(name.lower().startswith("access-control") for name in heard.headers)
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "samples"),
+    [
+        ("0.5", None, [0.5]),
+        ("3", "application/json", [3.0]),
+        ("[1, -2.5, 1e3]", "application/json; charset=utf-8", [1.0, -2.5, 1000.0]),
+        ('{"samples": [1, 2]}', None, [1.0, 2.0]),
+        ("1\n2.5\r\n-3\n", "text/plain", [1.0, 2.5, -3.0]),
+        ("4", "Text/Plain; charset=utf-8", [4.0]),
+    ],
+)
+def test_samples_arrive_as_json_or_as_lines(
+    body: str, kind: str | None, samples: list[float]
+) -> None:
+    node = KnownNode()
+    heard = post(body, node, kind=kind)
+    assert (heard.code, json.loads(heard.body)) == (200, {"taken": len(samples)})
+    assert node.taken == samples
+
+
+BAD_BODIES = {
+    "nothing": ("", None, "body"),
+    "garbage": ("{[", None, "body"),
+    "not utf-8": (b"\xff\xfe1", None, "body"),
+    "a word": ('"1"', None, "body"),
+    "null": ("null", None, "body"),
+    "another object": ('{"values": [1]}', None, "body"),
+    "more than samples": ('{"samples": [1], "to": 2}', None, "body"),
+    "one sample, not in a list": ('{"samples": 1}', None, "body"),
+    "deep": ("[" * 200_000, None, "body"),
+    "deep and closed": ("[" * 200_000 + "]" * 200_000, None, "body"),
+    "a number of 5,000 digits": ("9" * 5000, None, "body"),
+    "no samples": ("[]", None, "samples:"),
+    "nan": (f"[{SECRET}, NaN]", None, "samples[1]"),
+    "infinity": (f"[{SECRET}, 1, -Infinity]", None, "samples[2]"),
+    "overflow": (f"[{SECRET}, 1e999]", None, "samples[1]"),
+    "whole overflow": (f"[{SECRET}, {10**400}]", None, "samples[1]"),
+    "nested": (f"[{SECRET}, [{SECRET}]]", None, "samples[1]"),
+    "a boolean": (f"[{SECRET}, true]", None, "samples[1]"),
+    "only a boolean": ("true", None, "samples[0]"),
+    "a string": (f'["{SECRET}"]', None, "samples[0]"),
+    "a null": (f"[{SECRET}, null]", None, "samples[1]"),
+    "no lines": ("\n\n", "text/plain", "samples:"),
+    "a word among lines": (f"{SECRET}\n{SECRET}!\n1", "text/plain", "samples[1]"),
+    "an empty line among lines": (f"{SECRET}\n\n1", "text/plain", "samples[1]"),
+    "a nan among lines": (f"{SECRET}\nnan", "text/plain", "samples[1]"),
+    "a number as in Python": (f"{SECRET}\n1_0", "text/plain", "samples[1]"),
+    "lines that are not utf-8": (b"1\n\xff", "text/plain", "body"),
+}
+
+
+@pytest.mark.parametrize(("body", "kind", "place"), BAD_BODIES.values(), ids=list(BAD_BODIES))
+def test_one_bad_value_refuses_all_and_is_named_but_not_quoted(
+    body: str | bytes, kind: str | None, place: str
+) -> None:
+    node = KnownNode()
+    heard = post(body, node, kind=kind)
+    assert heard.code == 422
+    assert json.loads(heard.body)["error"].startswith(place)
+    assert str(SECRET).encode() not in heard.body
+    assert node.taken == []
+    assert node.metrics.samples_refused == 1
+
+
+def in_parts(body: bytes) -> Iterator[bytes]:
+    """Sent without saying how much there will be."""
+    for start in range(0, len(body), 100_000):
+        yield body[start : start + 100_000]
+
+
+@pytest.mark.parametrize("announced", [True, False])
+def test_a_body_too_large_is_refused_and_one_just_small_enough_is_not(announced: bool) -> None:
+    node = KnownNode()
+    fits = b"[1" + b" " * (LARGEST_BODY - 3) + b"]"
+    assert post(fits if announced else in_parts(fits), node).code == 200
+    large = fits + b" "
+    assert post(large if announced else in_parts(large), node).code == 413
+    assert post(large * 4 if announced else in_parts(large * 4), node).code == 413
+    assert node.taken == [1.0]
+    assert b'samples_refused_total{reason="oversized"} 2.0' in node.metrics.text()
+
+
+def raising(error: Exception) -> KnownNode:
+    async def fail() -> None:
+        raise error
+
+    return KnownNode(error, before_taking=fail)
+
+
+def test_what_the_node_refuses_is_told_by_the_code() -> None:
+    full = raising(StoreError("state", "disk full", "a disk with room"))
+    assert post("1", full).code == 503
+    assert "a disk with room" in json.loads(post("1", full).body)["error"]
+    assert post("1", raising(LocalProtocolError("source", "stdin", "http"))).code == 409
+    heard = post("1", raising(SampleError("sample", SECRET, "a finite number")))
+    assert heard.code == 422
+    assert str(SECRET).encode() not in heard.body
+
+
+def test_a_fault_of_the_node_is_logged_without_the_data(capsys: pytest.CaptureFixture[str]) -> None:
+    configure(config.Log(format="json"), name="here")
+    node = raising(ZeroDivisionError(f"{SECRET}"))
+    assert post("1", node).code == 500
+    assert list(json.loads(ask("/estimate", node).body)) == ["error"]
+    printed = capsys.readouterr().err
+    line = json.loads(printed.splitlines()[0])
+    assert (line["kind"], line["path"]) == ("ZeroDivisionError", "/samples")
+    assert "in fail" in line["trace"]
+    assert str(SECRET) not in printed
+
+
+def test_what_was_posted_shows_in_nothing_but_the_estimate() -> None:
+    async def looking() -> None:
+        node = KnownNode()
+        async with served(node) as client:
+            await client.ask("/samples", "POST", f"[{SECRET}]")
+            await client.ask("/samples", "POST", f"[{SECRET}, NaN]")
+            await client.ask("/estimate")
+            shown = [
+                (await client.ask(path)).body
+                for path in ("/metrics", "/status", "/livez", "/readyz")
+            ]
+        assert node.taken == [SECRET]
+        for number in (SECRET, ANSWER.value, ANSWER.local, ANSWER.low, ANSWER.high):
+            assert not any(str(number)[:8].encode() in body for body in shown)
+
+    asyncio.run(looking())

@@ -1,0 +1,251 @@
+"""Sources: every sample once and none twice, from files that grow and made up."""
+
+import asyncio
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from colme.errors import ConfigError, SampleError
+from colme.node import config
+from colme.node.lines import LARGEST_BATCH
+from colme.node.sources import CHUNK, Source, SyntheticSource, make_noise, make_source
+from colme.privacy.mechanism import SecureLaplace, SeededLaplace
+from support.taker import Enough, Taker
+
+
+def source_of(
+    path: Path, taker: Taker, *, marks: Mapping[str, int], column: str | None = None
+) -> Source:
+    spec = config.FileSource(kind="file", path=path, column=column, poll=0.001)
+    source = make_source(spec, marks=marks, refused=taker.refuse)
+    assert source is not None
+    return source
+
+
+def follow(
+    path: Path, until: int, *, column: str | None = None, marks: Mapping[str, int] | None = None
+) -> Taker:
+    """Tail a file up to a mark, as a node that starts with these marks."""
+    taker = Taker(until=until, marks=dict(marks or {}))
+    source = source_of(path, taker, marks=taker.marks, column=column)
+    with pytest.raises(Enough):
+        asyncio.run(asyncio.wait_for(source.run(taker.take), timeout=60))
+    return taker
+
+
+def test_a_file_is_resumed_at_its_mark_and_every_sample_taken_once(tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    path.write_bytes(b"1\n2\nx\n3")
+    first = follow(path, 6)
+    assert first.values == [1, 2]
+    assert first.marks == {f"file:{path}": 6}
+    assert first.refused == [("not a number", 3)]
+    with path.open("ab") as file:
+        file.write(b"3\n4\ny\n")
+    second = follow(path, 13, marks=first.marks)
+    assert second.values == [33, 4]
+    assert second.refused == [("not a number", 6)]
+    with path.open("ab") as file:
+        file.write(b"5\n")
+    assert follow(path, 15, marks=second.marks).values == [5]
+
+
+def test_a_long_file_comes_in_batches_that_can_each_be_resumed_at(tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    numbers = list(range(30_000))
+    content = "".join(f"{number}\n" for number in numbers).encode()
+    path.write_bytes(content)
+    assert len(content) > 2 * CHUNK
+    whole = follow(path, len(content))
+    assert whole.values == numbers
+    assert whole.batches >= len(numbers) / LARGEST_BATCH
+
+    values: list[float] = []
+    marks: dict[str, int] = {}
+
+    async def crash_after_one(taken: Sequence[float], reached: Mapping[str, int]) -> None:
+        assert len(taken) <= LARGEST_BATCH
+        values.extend(taken)
+        marks.update(reached)
+        raise Enough
+
+    while marks.get(f"file:{path}") != len(content):
+        source = source_of(path, Taker(), marks=marks)
+        with pytest.raises(Enough):
+            asyncio.run(source.run(crash_after_one))
+    assert values == numbers
+
+
+def test_the_mark_moves_on_over_refused_lines(tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    path.write_bytes(b"x\ny\n")
+    taker = follow(path, 4)
+    assert taker.values == []
+    assert taker.refused == [("not a number", 1), ("not a number", 2)]
+
+
+def test_the_format_is_read_again_when_a_file_is_resumed(tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    path.write_bytes(b"\nday,price\nmon,1\n")
+    first = follow(path, 17, column="price")
+    with path.open("ab") as file:
+        file.write(b"tue,2\n")
+    assert follow(path, 23, column="price", marks=first.marks).values == [2]
+
+    path = tmp_path / "objects"
+    path.write_bytes(b"{broken\n")
+    first = follow(path, 8, column="price")
+    with path.open("ab") as file:
+        file.write(b'{"price": 3}\n')
+    assert follow(path, 21, column="price", marks=first.marks).values == [3]
+
+
+def test_lines_are_read_as_they_are_written_and_only_when_complete(tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    taker = Taker()
+    source = source_of(path, taker, marks={})
+
+    async def grow() -> None:
+        taken = asyncio.Event()
+
+        async def take(values: Sequence[float], marks: Mapping[str, int]) -> None:
+            await taker.take(values, marks)
+            taken.set()
+
+        task = asyncio.create_task(source.run(take))
+        await asyncio.sleep(0.02)  # It looks for the file many times, and says so once.
+        for piece in (b"1", b"2\n3", b"4\n"):
+            with path.open("ab") as file:
+                file.write(piece)
+            if b"\n" in piece:
+                await asyncio.wait_for(taken.wait(), timeout=60)
+                taken.clear()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(grow())
+    assert taker.refused == [("file not there yet", 0)]
+    assert taker.values == [12, 34]
+
+
+def refusal_after(path: Path, change: str) -> str:
+    """What a node says that has read a file to its end, and then this happens to it."""
+    taker = Taker()
+    source = source_of(path, taker, marks={})
+
+    async def read_then_change() -> None:
+        read_all = asyncio.Event()
+
+        async def take(values: Sequence[float], marks: Mapping[str, int]) -> None:
+            await taker.take(values, marks)
+            read_all.set()
+
+        task = asyncio.create_task(source.run(take))
+        await asyncio.wait_for(read_all.wait(), timeout=60)
+        if change == "shrink":
+            os.truncate(path, 2)
+        elif change == "replace":
+            other = path.with_name("other")
+            other.write_bytes(path.read_bytes() + b"4\n")
+            other.replace(path)
+        else:
+            path.unlink()
+        await asyncio.wait_for(task, timeout=60)
+
+    with pytest.raises(SampleError) as caught:
+        asyncio.run(read_then_change())
+    assert taker.values == [1, 2, 3]
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "text"), [("shrink", "shorter"), ("replace", "another file"), ("remove", "gone")]
+)
+def test_a_file_that_is_not_the_same_any_more_is_not_read_on(
+    tmp_path: Path, change: str, text: str
+) -> None:
+    """Noising a sample twice leaks it: what might come a second time is refused."""
+    path = tmp_path / "data"
+    path.write_bytes(b"1\n2\n3\n")
+    refusal = refusal_after(path, change)
+    assert text in refusal
+    assert "twice" in refusal
+    assert "new file name" in refusal
+
+
+@pytest.mark.parametrize(("content", "text"), [(b"1\n2\n", "shorter"), (b"1\n22222\n", "other")])
+def test_a_file_that_changed_between_two_runs_is_not_read(
+    tmp_path: Path, content: bytes, text: str
+) -> None:
+    path = tmp_path / "data"
+    path.write_bytes(content)
+    taker = Taker()
+    source = source_of(path, taker, marks={f"file:{path}": 6})
+    with pytest.raises(SampleError, match=text):
+        asyncio.run(asyncio.wait_for(source.run(taker.take), timeout=60))
+    assert taker.batches == 0
+
+
+def test_only_a_regular_file_is_followed(tmp_path: Path) -> None:
+    """To open a pipe would hold up the whole node."""
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path, tmp_path / "pipe"):
+        source = source_of(path, Taker(), marks={})
+        with pytest.raises(ConfigError, match="a regular file"):
+            asyncio.run(source.run(Taker().take))
+
+
+def test_a_relative_path_and_the_same_path_in_full_share_a_mark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "data").write_bytes(b"1\n")
+    monkeypatch.chdir(tmp_path)
+    taker = follow(Path("..", tmp_path.name, "data"), 2)
+    assert taker.marks == {f"file:{tmp_path / 'data'}": 2}
+
+
+SYNTHETIC = config.SyntheticSource(kind="synthetic", mean=0.4, sigma=0.1, seed=7, per_round=20_000)
+
+
+def test_made_up_samples_have_the_mean_the_variance_and_the_range() -> None:
+    """Uniform: within sigma sqrt 3 of the mean. Standard errors: of the mean sigma / sqrt n, of the
+    variance sigma^2 sqrt(0.8 / n), as a uniform distribution's fourth moment is 1.8 sigma^4."""
+    samples = np.array(SyntheticSource(SYNTHETIC).samples(3))
+    assert samples.shape == (20_000,)
+    assert abs(samples - 0.4).max() <= 0.1 * 3**0.5
+    assert abs(samples.mean() - 0.4) < 4 * 0.1 / 20_000**0.5
+    assert abs(samples.var() - 0.01) < 4 * 0.01 * (0.8 / 20_000) ** 0.5
+
+
+def test_made_up_samples_depend_on_the_seed_and_the_round_alone() -> None:
+    spec = SYNTHETIC.model_copy(update={"per_round": 2})
+    source = SyntheticSource(spec)
+    first, second = source.samples(1), source.samples(2)
+    assert SyntheticSource(spec).samples(2) == second
+    assert not set(first) & set(second)
+    assert SyntheticSource(spec.model_copy(update={"seed": 8})).samples(1) != first
+    assert SyntheticSource(spec.model_copy(update={"per_round": 0})).samples(1) == []
+
+
+def test_noise_is_repeatable_for_made_up_data_that_asks_for_it_and_nowhere_else() -> None:
+    seeded = SYNTHETIC.model_copy(update={"noise_seed": 5})
+    again = SeededLaplace(5)
+    noise = make_noise(seeded)
+    assert [noise(10) for _ in range(20)] == [again(10) for _ in range(20)]
+    others: list[config.Source] = [
+        SYNTHETIC,
+        config.HttpSource(kind="http"),
+        config.StdinSource(kind="stdin"),
+        config.FileSource(kind="file", path=Path("data")),
+    ]
+    for spec in others:
+        assert isinstance(make_noise(spec), SecureLaplace)
+
+
+def test_samples_by_http_and_made_up_ones_have_nothing_to_run() -> None:
+    for spec in (config.HttpSource(kind="http"), SYNTHETIC):
+        assert make_source(spec, marks={}, refused=Taker().refuse) is None

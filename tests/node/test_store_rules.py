@@ -1,0 +1,127 @@
+"""What a store refuses to store, and what it remembers of a loss."""
+
+import asyncio
+from contextlib import closing
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from colme.errors import (
+    ColmeError,
+    LedgerError,
+    LocalProtocolError,
+    MessageError,
+    SnapshotError,
+    StoreError,
+)
+from colme.node.store import Commit, Standing, Store
+from support.stored import opened, rounds
+
+FIRST, SECOND, THIRD = islice(rounds(), 3)
+REFUSED: dict[str, tuple[Commit, type[ColmeError], str]] = {
+    "the same again": (FIRST, LedgerError, "samples 1 to 1.*from sample 2 on.*noised twice"),
+    "an overlap": (
+        replace(SECOND, entry=replace(SECOND.entry, first=1)),  # type: ignore[type-var]
+        LedgerError,
+        "samples 1 to 2",
+    ),
+    "a gap": (THIRD, LedgerError, "samples 3 to 3', expected one from sample 2 on"),
+    "a release that is not listed": (
+        replace(SECOND, entry=None),
+        LedgerError,
+        "2 samples released.*expected 1, as the ledger lists",
+    ),
+    "an older state": (
+        replace(FIRST, entry=SECOND.entry),
+        LedgerError,
+        "1 samples released.*expected 2",
+    ),
+    "no number": (
+        replace(SECOND, snapshot={**SECOND.snapshot, "bounds": [float("nan"), 1]}),
+        SnapshotError,
+        "finite numbers",
+    ),
+}
+
+
+@pytest.mark.parametrize(("commit", "kind", "text"), REFUSED.values(), ids=list(REFUSED))
+def test_what_is_refused_leaves_nothing_behind(
+    tmp_path: Path, commit: Commit, kind: type[ColmeError], text: str
+) -> None:
+    async def check(store: Store) -> None:
+        await store.commit(FIRST)
+        with pytest.raises(kind, match=text):
+            await store.commit(replace(commit, released=b"never", marks={"file": 99}))
+        assert (store.covered, store.marks, store.released) == (1, FIRST.marks, FIRST.released)
+        await store.reload()
+        assert (store.covered, store.marks, store.released) == (1, FIRST.marks, FIRST.released)
+        await store.commit(SECOND)
+
+    with closing(opened(tmp_path)) as store:
+        asyncio.run(check(store))
+
+
+def test_a_commit_is_made_even_if_nobody_waits_for_it_any_more(tmp_path: Path) -> None:
+    troubles: list[object] = []
+
+    async def give_up(store: Store) -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: troubles.append(context))
+        waiting = asyncio.create_task(store.commit(FIRST))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        await store.commit(SECOND)
+
+    with closing(opened(tmp_path)) as store:
+        asyncio.run(give_up(store))
+        assert store.covered == 2
+    assert troubles == []
+
+
+def test_a_loop_that_is_gone_does_not_stop_the_store(tmp_path: Path) -> None:
+    async def leave(store: Store) -> None:
+        asyncio.get_running_loop().call_soon(asyncio.current_task().cancel)  # type: ignore[union-attr]
+        await store.commit(FIRST)
+
+    with closing(opened(tmp_path)) as store:
+        with pytest.raises(asyncio.CancelledError):
+            asyncio.run(leave(store))
+        asyncio.run(store.commit(SECOND))
+        assert store.covered == 2
+
+
+def test_closing_twice_is_closing_once_and_then_nothing_is_stored(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    store.close()
+    store.close()
+    with pytest.raises(StoreError, match="closed"):
+        asyncio.run(store.commit(FIRST))
+    opened(tmp_path).close()
+
+
+def test_after_a_loss_it_begins_behind_what_the_neighbours_remember(tmp_path: Path) -> None:
+    with closing(opened(tmp_path)) as store:
+        asyncio.run(store.adopt_loss(epoch=7, round=120))
+        asyncio.run(store.adopt_loss(epoch=3, round=50))
+        assert (store.epoch, store.floor) == (8, 120)
+    with closing(opened(tmp_path)) as store:
+        assert (store.epoch, store.floor) == (9, 120)
+
+
+def test_a_state_with_samples_is_no_loss(tmp_path: Path) -> None:
+    with closing(opened(tmp_path)) as store:
+        asyncio.run(store.commit(FIRST))
+        with pytest.raises(LocalProtocolError, match="1 samples"):
+            asyncio.run(store.adopt_loss(epoch=7, round=120))
+        assert (store.epoch, store.floor) == (1, 0)
+
+
+@pytest.mark.parametrize("claim", [{"epoch": 2**63, "round": 1}, {"epoch": 1, "round": -1}])
+def test_no_neighbour_can_claim_what_can_not_be_stored(claim: dict[str, Any]) -> None:
+    with pytest.raises(MessageError, match=r"expected 0 to"):
+        Standing(**claim)

@@ -1,0 +1,46 @@
+"""Real commits of a real agent, for tests of what is stored."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from colme.node.store import Commit, Standing, Store
+from colme.privacy.ledger import Ledger, entry_between
+from colme.protocol.agent import Agent, Settings
+from colme.protocol.events import Begin
+from colme.rules.release import EVERY_SAMPLE, Profile
+
+PROFILE = Profile.bounded(0, 1, epsilon=1)
+
+
+def rounds() -> Iterator[Commit]:
+    """One sample a round, noised by itself, as agent `me` would store it; for ever."""
+    settings = Settings.recommended("me", (), PROFILE)
+    agent = Agent(replace(settings, schedule=EVERY_SAMPLE))
+    while True:
+        before, number = Ledger.of(agent), agent.round + 1
+        agent.observe(0.25)
+        agent.step(Begin(number, (3,)))
+        yield Commit(
+            snapshot=agent.snapshot(),
+            released=b"release %d" % number,
+            entry=entry_between(before, Ledger.of(agent), round=number),
+            standings={"b": Standing(epoch=1, round=number)},
+            marks={"file": 10 * number},
+        )
+
+
+def opened(folder: Path, *, name: str = "me", profile: Profile = PROFILE) -> Store:
+    """The store of agent `me`."""
+    return Store.open(folder, name=name, profile=profile)
+
+
+def commit(store: Store, *commits: Commit) -> None:
+    """Store them one after another."""
+
+    async def one_after_another() -> None:
+        for one in commits:
+            await store.commit(one)
+
+    asyncio.run(one_after_another())
