@@ -20,7 +20,7 @@ EXTRA_OF = {
     "plot": "sim",
     "compare": "sim",
     "reproduce": "sim",
-    "bench": "sim",
+    "bench": "all",
     "identity": "node",
     "node": "node",
     "status": "node",
@@ -92,6 +92,8 @@ def run(arguments: Sequence[str]) -> int:
         return _refuse(f"{error} (see colme --help)")
     except ColmeError as error:
         return _refuse(str(error))
+    except ModuleNotFoundError as missing:
+        return _refuse(f"this needs the package {missing.name}: pip install 'colme[all]'")
 
 
 def _refuse(reason: str) -> int:

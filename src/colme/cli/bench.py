@@ -1,4 +1,4 @@
-"""`colme bench`: how fast the simulator is on this machine."""
+"""`colme bench`: how fast the simulator, or a node, is on this machine."""
 
 import json
 from typing import Annotated
@@ -7,18 +7,28 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from colme.sim import speed
-
 
 def bench(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, nothing else.")] = False,
+    node: Annotated[bool, typer.Option("--node", help="Measure a node instead.")] = False,
+    rounds: Annotated[int, typer.Option(help="Rounds of the fleet, with --node.", min=40)] = 300,
 ) -> None:
     """Measure the simulator: one thread, processor time, median of three.
+
+    With --node: processor time for a message and durable commits, as ratios to a bare gRPC call and
+    to bare SQLite measured in the same run; a fleet's rounds per second; an idle node's memory.
 
     A run-round is one run of 200 agents by one round; an agent-round one agent by one round. Of
     the baselines, C-ColME and B-ColME are measured in Galante's setting (10,000 agents, degree 10,
     2,000 rounds), the others with 200 agents.
     """
+    if node:
+        from colme.cli.bench_node import bench_node
+
+        bench_node(rounds=rounds, as_json=as_json)
+        return
+    from colme.sim import speed
+
     first_use = speed.seconds_to_compile()
     costs = {
         degree: {rule: speed.microseconds_per_run_round(rule, degree) for rule in speed.RULES}

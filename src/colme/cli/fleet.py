@@ -72,7 +72,7 @@ def fleet(
         console.print(_table(sights, plan))
         _print_sums(console, result)
         if keep is not None:
-            console.print(f"kept in {keep}: `colme node --config {keep}/node000/node.toml` goes on")
+            console.print(f"identities, configurations, states and logs are in {keep}")
 
 
 def _table(sights: Sequence[Sight], plan: Plan) -> Table:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from colme.errors import StaleStateError
+from colme.errors import MessageError, StaleStateError
 from colme.node import neighbour_pb2 as pb
 from colme.node.agreement import Agreement
 from colme.node.refusal import Reason, Refused
@@ -46,7 +46,7 @@ class Admission:
         self._require_agreement(peer, hello)
         remembered = self.remembered.get(peer, NEVER)
         if not hello.check:
-            theirs = from_wire(hello.standing)
+            theirs = _theirs(peer, hello)
             if theirs.epoch < remembered.epoch or theirs.round < remembered.round:
                 raise Refused(
                     Reason.STALE_STATE,
@@ -96,6 +96,15 @@ class Admission:
         raise Refused(
             Reason.OTHER_CONFIGURATION, peer, f"agreed.{field}", seen, f"{expected!r}, as I have it"
         )
+
+
+def _theirs(peer: str, hello: pb.Hello) -> Standing:
+    try:
+        return from_wire(hello.standing)
+    except MessageError as error:
+        raise Refused(
+            Reason.INVALID_VALUE, peer, error.field, error.seen, error.expected
+        ) from error
 
 
 def to_wire(standing: Standing) -> pb.Standing:

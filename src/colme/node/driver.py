@@ -1,7 +1,9 @@
 """Drives one agent: feeds it events, stores what it asks to store, and only then sends."""
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from random import SystemRandom
 from time import perf_counter, time
@@ -25,6 +27,12 @@ LONGEST_TICK = 1.0
 """Seconds after which the clock is looked at again: it may have been put forward or back."""
 FIRST_RETRY, LONGEST_RETRY = 0.5, 30.0
 """Seconds between attempts to write to a disk that failed."""
+EARLY_MESSAGES = 6
+"""Of a neighbour, kept until my first round begins: a link keeps those of two rounds."""
+FARTHEST = 2**40
+"""Rounds ahead that a neighbour can be at most: at 1,000 a second, after 34 years."""
+HELLO_DEADLINES = 10
+"""A neighbour's hello within so many deadlines of its last one is no reason to wait for it."""
 ABSURD = 40.0
 """Standard deviations beyond the bounds where no released mean ever is (chance: below 1e-20)."""
 
@@ -59,8 +67,11 @@ class Driver:
         deadline: float,
         last_round: int | None,
         metrics: Metrics,
+        fail: Callable[[BaseException], None],
     ) -> None:
         self.trouble: str | None = None
+        self.wait = 0.0
+        """Seconds to the next round, when last looked at between rounds."""
         self.began: float | None = None
         """When the first round of this start began, in seconds since 1970."""
         self.ended: float | None = None
@@ -75,6 +86,7 @@ class Driver:
         self._deadline = deadline
         self._last_round = last_round
         self._metrics = metrics
+        self._fail = fail
         self._log = logger(node=settings.name)
         self._loop = asyncio.get_running_loop()
         self._batch = _Batch()
@@ -85,6 +97,8 @@ class Driver:
         self._patience: asyncio.TimerHandle | None = None
         self._open_exchange: tuple[int, Phase] = (0, Phase.IDLE)
         self._followed: dict[str, float] = {}
+        self._early: dict[str, deque[Message]] = {}
+        self._returned: dict[str, tuple[int, float]] = {}
         self._standings: dict[str, Standing] = {}
         self._ledger: Ledger
         self._restore()
@@ -98,9 +112,7 @@ class Driver:
         """Begin with rounds; `heard` is the round in which the neighbours are."""
         self._running = True
         number, wait = self._pacing.next_round(self._past, alone=False)
-        if self._pacing.follows:
-            number = max(number, heard)
-        self._schedule(number, wait)
+        self._schedule(heard if self._is_worth_following(heard) else number, wait)
 
     def stop(self) -> None:
         """Begin no further rounds."""
@@ -109,7 +121,7 @@ class Driver:
 
     async def flush(self) -> None:
         """Until what has been taken in is stored, or can't be."""
-        if self._batch.persist or self._committing:
+        if self.trouble is None and (self._batch.persist or self._committing):
             stored = self._loop.create_future()
             self._batch.stored.append(stored)
             self._apply(Effects(persist=True))
@@ -136,8 +148,11 @@ class Driver:
         if self.trouble is not None:
             return
         self._require_plausible(peer, message)
+        if self.began is None:
+            self._early.setdefault(peer, deque(maxlen=EARLY_MESSAGES)).append(message)
+            return
         now = self.agent.round
-        if message.round > now + 1 and self._pacing.follows and self._running:
+        if self._running and self._is_worth_following(message.round):
             self._follow(peer, message.round)
         try:
             effects = self.agent.step(Received(peer, message))
@@ -149,10 +164,17 @@ class Driver:
         self._watch()
 
     def returned(self, peer: str, standing: Standing) -> None:
-        """A neighbour said hello: wait for it, and remember how far it is."""
+        """A neighbour said hello: remember how far it is, and wait for it again.
+
+        Not for one that says hello time and again: it would be waited for in vain.
+        """
         self.remember(peer, standing)
-        self._apply(self.agent.step(Returned(peer)))
-        if standing.round > self.agent.round + 1 and self._pacing.follows and self._running:
+        now, patience = self._loop.time(), HELLO_DEADLINES * self._deadline
+        epoch, last = self._returned.get(peer, (0, -patience))
+        if standing.epoch > epoch or now - last >= patience:
+            self._returned[peer] = (standing.epoch, now)
+            self._apply(self.agent.step(Returned(peer)))
+        if self._running and self._is_worth_following(standing.round):
             self._follow(peer, standing.round)
 
     def remember(self, peer: str, standing: Standing) -> None:
@@ -247,19 +269,21 @@ class Driver:
         self._schedule(*self._pacing.next_round(self._past, alone=alone))
 
     def _schedule(self, number: int, wait: float) -> None:
+        self.wait = wait
         if self._next is not None:
             self._next.cancel()
             self._next = None
         if self._last_round is not None and number > self._last_round:
             self.ended = self.ended or time()
         elif wait > 0:
-            self._next = self._loop.call_later(min(wait, LONGEST_TICK), self._schedule_next)
+            tick = min(wait, LONGEST_TICK)
+            self._next = self._loop.call_later(tick, self._supervise, self._schedule_next)
         else:
-            self._next = self._loop.call_soon(self._begin, number)
+            self._next = self._loop.call_soon(self._supervise, self._begin, number)
 
     def _begin(self, number: int) -> None:
         self._next = None
-        self.began = self.began or time()
+        first, self.began = self.began is None, self.began or time()
         self._observe(self._supply(number))
         draws = tuple(self._noise(scale) for scale in self.agent.draws_due)
         self._step(Begin(number, draws))
@@ -268,6 +292,16 @@ class Driver:
         self._metrics.released(samples=released, blocks=blocks)
         for peer in self._settings.neighbours:
             self._metrics.peer_is_suspect(peer, peer in self.agent.suspects)
+        if first:
+            self._hear_the_early()
+
+    def _hear_the_early(self) -> None:
+        """What came before my first round may well be of that round."""
+        early, self._early = self._early, {}
+        for peer, messages in early.items():
+            for message in messages:
+                with suppress(Refused):
+                    self.receive(peer, message)
 
     def _observe(self, samples: Sequence[float]) -> None:
         before = self.agent.clamped
@@ -284,7 +318,9 @@ class Driver:
         if self._patience is not None:
             self._patience.cancel()
         if self.agent.phase is not Phase.IDLE:
-            self._patience = self._loop.call_later(self._deadline, self._expire, exchange)
+            self._patience = self._loop.call_later(
+                self._deadline, self._supervise, self._expire, exchange
+            )
             return
         self._metrics.class_is(self.agent.class_size)
         for peer, late in self.agent.late.items():
@@ -299,6 +335,13 @@ class Driver:
         )
         self._step(Deadline())
 
+    def _supervise(self, work: Callable[..., None], *arguments: object) -> None:
+        """What the loop calls has nobody to raise to: an error there ends the node."""
+        try:
+            work(*arguments)
+        except Exception as error:
+            self._fail(error)
+
     def _step(self, event: Event) -> None:
         self._apply(self.agent.step(event))
         self._watch()
@@ -312,6 +355,10 @@ class Driver:
         self._batch.persist |= effects.persist
         self._batch.send += effects.send
         self._work.set()
+
+    def _is_worth_following(self, number: int) -> bool:
+        """Ahead of me by more than a round, yet not by more than ever happens."""
+        return self._pacing.follows and 1 < number - self._past <= FARTHEST
 
     def _follow(self, peer: str, number: int) -> None:
         """A neighbour is far ahead: skip to its round. It may ask for that once a deadline."""

@@ -43,7 +43,7 @@ class Plan:
     sigma: float = 0.1
     samples: int = 10
     """Of each node, in each round."""
-    epsilon: float = 2.0
+    epsilon: float = 4.0
     seed: int = 1
     scripted_noise: bool = False
     """Noise that can be repeated, to compare the fleet with agents in memory."""

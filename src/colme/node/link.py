@@ -10,7 +10,7 @@ from google.protobuf.message import DecodeError
 from grpc import StatusCode
 from grpc.aio import AioRpcError, StreamStreamCall, secure_channel
 
-from colme.errors import IdentityError
+from colme.errors import IdentityError, MessageError
 from colme.node import neighbour_pb2 as pb
 from colme.node.probe import explain
 from colme.node.tls import Trust, channel_options
@@ -86,6 +86,10 @@ class Link:
             self._frames.popleft()
         self._news.set()
 
+    def drop(self) -> None:
+        """Send nothing of what is still waiting."""
+        self._frames.clear()
+
     def greet(self) -> None:
         """Say hello again: I was away."""
         self._greet = True
@@ -117,8 +121,8 @@ class Link:
             return str(error)
         except TimeoutError:
             return f"no answer to my hello within {ANSWER_SECONDS:g} s"
-        except DecodeError:
-            return "its reply is no Reply of neighbour.proto"
+        except (DecodeError, MessageError):
+            return "its reply is no valid Reply of neighbour.proto"
         except AioRpcError as error:
             if self.connected and error.code() is StatusCode.DEADLINE_EXCEEDED:
                 return f"renewed, as every {SESSION_SECONDS:g} s"

@@ -9,6 +9,7 @@ from prometheus_client import (
     Counter,
     Gauge,
     Histogram,
+    ProcessCollector,
     generate_latest,
 )
 
@@ -30,6 +31,7 @@ class Metrics:
 
     def __init__(self, peers: Sequence[str], epsilon: float) -> None:
         self._registry = CollectorRegistry()
+        ProcessCollector(registry=self._registry)
         self._peers = frozenset(peers)
         self._samples_refused_in_all = 0
 

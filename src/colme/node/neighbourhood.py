@@ -59,6 +59,7 @@ class Neighbourhood:
             one.name: Link(one.name, one.address, trust, self) for one in config.neighbours
         }
         self._listener = Listener(config.listen, trust, self)
+        self._silent = False
         self._heard: dict[str, int] = {}
         self._errors: dict[str, str] = {}
         self._unheard = set(self._links)
@@ -88,7 +89,14 @@ class Neighbourhood:
 
     def post(self, peer: str, message: Message) -> None:
         """Send a message to a neighbour."""
-        self._links[peer].post(message)
+        if not self._silent:
+            self._links[peer].post(message)
+
+    def fall_silent(self) -> None:
+        """Send nothing more, not even what is waiting."""
+        self._silent = True
+        for link in self._links.values():
+            link.drop()
 
     def greet(self) -> None:
         """Say hello to all again."""
@@ -117,15 +125,15 @@ class Neighbourhood:
     def welcomed(self, peer: str, welcome: pb.Welcome) -> None:
         """A neighbour let me in; if it knows me from later than I do, my state is an old one."""
         try:
-            remembered = from_wire(welcome.remembered)
+            theirs, remembered = from_wire(welcome.standing), from_wire(welcome.remembered)
             self._admission.require_newest(peer, remembered, self.driver.standing)
         except StaleStateError as error:
             self._fail(error)
             return
         self._errors.pop(peer, None)
         self._metrics.peer_is_connected(peer, True)
-        self._log.info("connected", peer=peer, round=welcome.standing.round)
-        self._heard[peer] = welcome.standing.round
+        self._log.info("connected", peer=peer, round=theirs.round)
+        self._heard[peer] = theirs.round
         self._unheard.discard(peer)
         self._unsure.discard(peer)
         self._changed.set()

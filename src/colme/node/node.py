@@ -107,6 +107,8 @@ class Node:
         found = [self._driver.trouble, self._source_trouble]
         if not self._neighbourhood.joined:
             found.append("not joined yet: waiting for the neighbours' answers")
+        if self.config.agreed.rounds == "clock" and self._driver.wait > self.config.agreed.interval:
+            found.append(f"the clock was put back: next round in {self._driver.wait:.0f} s")
         known = self._neighbourhood.acquaintances()
         if known and not any(one.connected for one in known):
             found.append("no neighbour can be reached")
@@ -197,6 +199,7 @@ class Node:
             deadline=config.deadline,
             last_round=config.pace.last_round,
             metrics=self._metrics,
+            fail=self._fail,
         )
         await undo.enter_async_context(running(self._driver.run(), self._fail))
         undo.push_async_callback(self._driver.flush)
@@ -238,6 +241,7 @@ class Node:
     def _fail(self, error: BaseException) -> None:
         """Send nothing more; whoever waits for the node is told why."""
         self._driver.stop()
+        self._neighbourhood.fall_silent()
         self._log.error("stopping", why=str(error))
         if not self._failure.done():
             self._failure.set_exception(error)

@@ -6,6 +6,8 @@ from typing import Any
 from urllib.error import HTTPError
 from urllib.request import ProxyHandler, Request, build_opener
 
+from prometheus_client.parser import text_string_to_metric_families
+
 from colme.errors import ConfigError, IdentityError, NetworkError
 from colme.node.config import NodeConfig
 from colme.node.token import read_token
@@ -38,14 +40,34 @@ class OwnerClient:
         """The owner's answer; None while there is no sample."""
         return self._ask("/estimate", none_at=409)
 
+    def metrics(self) -> dict[str, float]:
+        """What the node counts; of a series with labels, the sum."""
+        totals: dict[str, float] = {}
+        for family in text_string_to_metric_families((self._get("/metrics") or b"").decode()):
+            for sample in family.samples:
+                totals[sample.name] = totals.get(sample.name, 0.0) + sample.value
+        return totals
+
     def _ask(self, path: str, *, none_at: int | None = None) -> dict[str, Any] | None:
         """None where the node refuses with the code `none_at`."""
+        content = self._get(path, none_at=none_at)
+        if content is None:
+            return None
+        try:
+            answer = json.loads(content)
+        except ValueError:
+            raise self._stranger("no JSON") from None
+        if not isinstance(answer, dict):
+            raise self._stranger("no JSON object")
+        return answer
+
+    def _get(self, path: str, *, none_at: int | None = None) -> bytes | None:
         request = Request(
             f"http://{self._address}{path}", headers={"Authorization": f"Bearer {self._token}"}
         )
         try:
             with self._opener.open(request, timeout=PATIENCE) as response:
-                answer = json.load(response)
+                content: bytes = response.read()
         except HTTPError as error:
             with error:
                 if error.code == none_at:
@@ -57,11 +79,7 @@ class OwnerClient:
         except (OSError, HTTPException) as error:
             expected = f"a running node; start it with colme node ({error})"
             raise NetworkError("owner.listen", self._address, expected) from None
-        except ValueError:
-            raise self._stranger("no JSON") from None
-        if not isinstance(answer, dict):
-            raise self._stranger("no JSON object")
-        return answer
+        return content
 
     def _stranger(self, seen: str) -> NetworkError:
         expected = f"a healthy colme node there (it answered with {seen}); see its log"

@@ -1,90 +1,98 @@
-"""How fast a node is here."""
+"""What `colme bench --node` measures: ratios to the bare parts, in one run."""
 
-import asyncio
-import sqlite3
-import time
-from collections.abc import Sequence
-from contextlib import closing
-from dataclasses import asdict
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
+from time import monotonic
 
-from colme.node.store import Commit, Standing, Store, to_json
-from colme.privacy.ledger import Ledger, entry_between
-from colme.protocol.network import Network
-from colme.rules.release import Profile
+from colme.node.commit_speed import commit_rates
+from colme.node.echo import echo_cost
+from colme.node.fleet import Fleet, Plan, outcome, prepare
+from colme.node.owner_client import OwnerClient
 
-NAMES = ("a", "b", "c", "d", "e")
-PROFILE = Profile.bounded(0, 1, epsilon=1)
-RELEASE_BYTES = 80
-BATCH = 20
-
-
-def commit_rates(folder: Path, *, commits: int = 500) -> tuple[float, float]:
-    """Durable commits per second: a node's own, and SQLite's of the same bytes with nothing else.
-
-    Both take turns in small batches, so that whatever else the disk does meets both.
-    """
-    return asyncio.run(_commit_rates(folder, _rounds(commits)))
+MESSAGE_BYTES = 40
+"""A release on the wire, the largest of the three messages."""
+ECHO_CALLS = 2000
+WARM_UP_ROUNDS = 20
 
 
-async def _commit_rates(folder: Path, commits: Sequence[Commit]) -> tuple[float, float]:
-    plain = [_as_written(commit) for commit in commits]
-    ours = bare = 0.0
-    with (
-        closing(Store.open(folder / "ours", name=NAMES[0], profile=PROFILE)) as store,
-        closing(_bare(folder / "bare.sqlite")) as connection,
-    ):
-        for first in range(0, len(commits), BATCH):
-            start = time.perf_counter()
-            for commit in commits[first : first + BATCH]:
-                await store.commit(commit)
-            middle = time.perf_counter()
-            for row in plain[first : first + BATCH]:
-                connection.execute("BEGIN IMMEDIATE")
-                connection.execute("UPDATE state SET snapshot = ?, released = ?, rest = ?", row)
-                connection.execute("COMMIT")
-            bare += time.perf_counter() - middle
-            ours += middle - start
-    return len(commits) / ours, len(commits) / bare
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSpeed:
+    """What a node costs here, and what the bare parts cost in the same run."""
+
+    message_us: float
+    """Processor time for a message of a fleet: both sides, rounds and commits included."""
+    echo_us: float
+    """The same for a bare unary call, half before the fleet and half after it."""
+    commits_per_second: float
+    bare_commits_per_second: float
+    rounds_per_second: float
+    cores_used: float
+    """By the whole fleet, of those there are."""
+    cores: int
+    memory_mb: float
+    """Resident, of an idle node; the median of the fleet."""
+
+    @property
+    def message_ratio(self) -> float:
+        """At most 1.5 is asked for."""
+        return self.message_us / self.echo_us
+
+    @property
+    def commit_ratio(self) -> float:
+        """At least 0.5 is asked for."""
+        return self.commits_per_second / self.bare_commits_per_second
 
 
-def _rounds(count: int) -> list[Commit]:
-    """What an agent with four neighbours stores in so many rounds."""
-    network = Network.of_equals(
-        {name: [peer for peer in NAMES if peer != name] for name in NAMES},
-        profile=PROFILE,
-        noise=lambda scale: int(scale),
+def measure(folder: Path, *, rounds: int, progress: Callable[[str], None]) -> NodeSpeed:
+    """Echo, fleet, echo, commits; a few minutes at most."""
+    progress("bare calls")
+    echo = echo_cost(folder / "echo before", size=MESSAGE_BYTES, calls=ECHO_CALLS)
+    plan = Plan(rounds=rounds)
+    members = prepare(plan, folder / "fleet")
+    with Fleet(members) as fleet:
+        clients: list[OwnerClient] = []
+        before, began = _Counts(), 0.0
+        for sights in fleet.watch():
+            progress(f"fleet: round {min(sight.round for sight in sights)} of {rounds}")
+            if not clients and min(sight.round for sight in sights) >= WARM_UP_ROUNDS:
+                clients = [OwnerClient(member.config) for member in members]
+                before, began = _Counts.of(clients), monotonic()
+        seconds = monotonic() - began
+        after = _Counts.of(clients)
+        result = outcome(sights, plan.rounds)
+    progress("bare calls again")
+    echo += echo_cost(folder / "echo after", size=MESSAGE_BYTES, calls=ECHO_CALLS)
+    progress("commits")
+    ours, bare = commit_rates(folder / "commits")
+    spent = after.processor_seconds - before.processor_seconds
+    return NodeSpeed(
+        message_us=1e6 * spent / (after.messages - before.messages),
+        echo_us=1e6 * echo / 2,
+        commits_per_second=ours,
+        bare_commits_per_second=bare,
+        rounds_per_second=result.rounds_per_second,
+        cores_used=spent / seconds,
+        cores=os.cpu_count() or 1,
+        memory_mb=after.memory / 1e6,
     )
-    agent = network.agents[NAMES[0]]
-    commits = []
-    for number in range(1, count + 1):
-        before = Ledger.of(agent)
-        network.run_round({name: (number * place) % 7 / 7 for place, name in enumerate(NAMES, 1)})
-        commits.append(
-            Commit(
-                snapshot=agent.snapshot(),
-                released=number.to_bytes(RELEASE_BYTES, "big"),
-                entry=entry_between(before, Ledger.of(agent), round=number),
-                standings={name: Standing(epoch=1, round=number) for name in NAMES[1:]},
-                marks={"file": number},
-            )
+
+
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    """Of all nodes together; the memory is one node's."""
+
+    processor_seconds: float = 0.0
+    messages: float = 0.0
+    memory: float = 0.0
+
+    @classmethod
+    def of(cls, clients: list[OwnerClient]) -> "_Counts":
+        seen = [client.metrics() for client in clients]
+        return cls(
+            sum(one["process_cpu_seconds_total"] for one in seen),
+            sum(one["colme_messages_sent_total"] for one in seen),
+            median(one["process_resident_memory_bytes"] for one in seen),
         )
-    return commits
-
-
-def _as_written(commit: Commit) -> tuple[str, bytes | None, str]:
-    rest = {
-        "standings": {name: asdict(one) for name, one in commit.standings.items()},
-        "marks": dict(commit.marks),
-        "entry": commit.entry and asdict(commit.entry),
-    }
-    return to_json(commit.snapshot), commit.released, to_json(rest)
-
-
-def _bare(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, isolation_level=None)
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = FULL")
-    connection.execute("CREATE TABLE state (snapshot TEXT, released BLOB, rest TEXT)")
-    connection.execute("INSERT INTO state DEFAULT VALUES")
-    return connection

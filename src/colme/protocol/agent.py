@@ -32,12 +32,7 @@ from colme.protocol.state import EXCHANGE, Peer, Phase, State
 from colme.protocol.stream import Spread
 from colme.rules.consensus import AlphaSchedule, next_age, stepped_alpha
 from colme.rules.decision import DecisionRule, TightBernstein
-from colme.rules.interval import (
-    answer_margin,
-    empirical_margin,
-    known_variance_margin,
-    shared_margin,
-)
+from colme.rules.interval import answer_margin, empirical_margin, known_variance_margin
 from colme.rules.pooling import softened_age
 from colme.rules.release import EVERY_SAMPLE, Blocks, Profile, Release, ReleaseSchedule
 
@@ -211,9 +206,7 @@ class Agent:
         return Estimate(
             round=state.round,
             value=state.trust * state.shared + (1 - state.trust) * local,
-            margin=answer_margin(
-                state.trust, shared_margin(state.shared_variance), self._local_margin()
-            ),
+            margin=answer_margin(state.trust, state.shared_variance, self._local_margin()),
             local=local,
             class_size=state.class_size,
             collaborative=state.trust > 0,
@@ -221,10 +214,9 @@ class Agent:
 
     def _local_margin(self) -> float:
         stream, profile = self._state.stream, self.settings.profile
-        width = 2 * profile.half_range
         if self.settings.release_squares:
-            return empirical_margin(stream.exact_variance(profile), width, stream.count)
-        return known_variance_margin(profile.sigma2, width, stream.count)
+            return empirical_margin(stream.exact_variance(profile), stream.count)
+        return known_variance_margin(profile.sigma2, stream.count)
 
     def observe(self, value: float) -> Effects:
         """Feed one sample."""

@@ -47,8 +47,7 @@ Event = Observe | Begin | Received | Deadline | Returned
 class Estimate:
     """The owner's answer. `local` is what it would be alone; neither is ever sent.
 
-    The mean lies within `margin` of `value` in at least 95% of cases: proven where the answer is
-    local, an estimate where it is shared (`colme.rules.interval`).
+    The true mean lies within `margin` of `value` in about 95% of cases (`colme.rules.interval`).
     """
 
     round: int

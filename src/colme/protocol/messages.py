@@ -5,10 +5,13 @@ from dataclasses import dataclass
 from colme.errors import MessageError
 from colme.rules.release import LARGEST, Release
 
+LARGEST_ROUND = 2**62
+"""No round on the wire may be larger, so that everybody can store it."""
+
 
 def _require_round(value: int) -> None:
-    if value < 1:
-        raise MessageError("round", value, "at least 1")
+    if not 1 <= value <= LARGEST_ROUND:
+        raise MessageError("round", value, f"1 to {LARGEST_ROUND}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,33 +1,41 @@
-"""How far an owner's answer may be from its mean: the half-width of a 95% interval."""
+"""How far an owner's answer may be from its mean: the half-width of a 95% interval.
 
-from math import inf, log, sqrt
+As usual in statistics, and approximate: means of many samples are nearly Gaussian.
+"""
 
-MISSED = 0.05
-"""The share of intervals that may miss."""
+from math import inf, sqrt
 
-_S = log(2 / MISSED)
-_S_EMPIRICAL = log(4 / MISSED)
-
-
-def known_variance_margin(sigma2: float, width: float, count: int) -> float:
-    """Bernstein's inequality for `count` samples within bounds that are `width` apart."""
-    b = width * _S / (3 * count)
-    return b + sqrt(b * b + 2 * sigma2 * _S / count)
+QUANTILE = 1.959963984540054
+"""Of the standard Gaussian distribution, at 97.5%."""
 
 
-def empirical_margin(variance: float, width: float, count: int) -> float:
-    """The same with the variance of the samples themselves (Maurer and Pontil, 2009, Theorem 4)."""
+def student_quantile(freedom: int) -> float:
+    """Of Student's distribution, at 97.5%: Cornish and Fisher's expansion, good to 1% from 3 on."""
+    if freedom < 1:
+        return inf
+    z = QUANTILE
+    first = (z**3 + z) / (4 * freedom)
+    second = (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
+    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * freedom**3)
+    return z + first + second + third
+
+
+def known_variance_margin(sigma2: float, count: int) -> float:
+    """Of the mean of `count` samples."""
+    return QUANTILE * sqrt(sigma2 / count)
+
+
+def empirical_margin(variance: float, count: int) -> float:
+    """The same with the variance of the samples themselves; a single one tells nothing."""
     if count < 2:
         return inf
-    unbiased = variance * count / (count - 1)
-    return sqrt(2 * unbiased * _S_EMPIRICAL / count) + 7 * width * _S_EMPIRICAL / (3 * (count - 1))
+    return student_quantile(count - 1) * sqrt(variance / (count - 1))
 
 
-def shared_margin(variance: float) -> float:
-    """Of a shared mean whose mean squared error is at most this: a Gaussian tail bound."""
-    return sqrt(2 * variance * _S)
+def answer_margin(trust: float, shared_variance: float, local: float) -> float:
+    """Of the answer, a shared mean of this variance with the weight `trust` and one's own.
 
-
-def answer_margin(trust: float, shared: float, local: float) -> float:
-    """Of the weighted answer: errors may point the same way."""
-    return trust * shared + (1 - trust) * local if trust < 1 else shared
+    The two share samples, so their errors may point the same way.
+    """
+    shared = QUANTILE * sqrt(shared_variance)
+    return shared if trust == 1 else trust * shared + (1 - trust) * local
