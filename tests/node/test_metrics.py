@@ -15,7 +15,6 @@ SERIES = {
     "rounds_total",
     "deadlines_total",
     "samples_total",
-    "samples_clamped_total",
     "samples_refused_total",
     "samples_released",
     "blocks_noised",
@@ -49,7 +48,7 @@ def eventful() -> Metrics:
     metrics.round_began(41)
     metrics.round_began(42)
     metrics.deadline_passed(Phase.SIZE)
-    metrics.samples_taken(10, clamped=3)
+    metrics.samples_taken(10)
     metrics.sample_refused(Reason.GARBAGE)
     metrics.sample_refused(Reason.INVALID_VALUE)
     metrics.released(samples=8, blocks=2)
@@ -78,7 +77,6 @@ def test_every_event_shows_in_its_series() -> None:
         "deadlines_total size": 1,
         "deadlines_total release": 0,
         "samples_total": 10,
-        "samples_clamped_total": 3,
         "samples_refused_total garbage": 1,
         "samples_refused_total invalid value": 1,
         "samples_released": 8,

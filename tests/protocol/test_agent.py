@@ -165,7 +165,6 @@ def test_a_deadline_closes_one_exchange_and_late_messages_are_counted_and_droppe
     for machine in (agent, other):
         machine.step(Received("a", size(1)))
         machine.step(Deadline())
-        machine.step(Deadline())
     assert agent.late == {"a": 0, "b": 1}
     assert agent.consensus == other.consensus
 
@@ -209,6 +208,20 @@ def test_a_neighbour_that_has_gone_on_to_the_next_round_is_not_waited_for() -> N
     deliver_round(agent, "a", 1)
     agent.step(Received("b", release(2)))
     assert phase_of(agent) is Phase.IDLE
+
+
+def test_a_neighbour_that_missed_an_exchange_is_not_waited_for_again_in_that_round() -> None:
+    agent = make_agent("a", "b")
+    begin(agent, 1)
+    agent.step(Received("a", release(1)))
+    assert agent.awaited == {"b"}
+    agent.step(Deadline())
+    assert agent.awaited == {"a"}
+    agent.step(Received("a", size(1)))
+    agent.step(Received("a", consensus(1)))
+    assert phase_of(agent) is Phase.IDLE
+    begin(agent, 2)
+    assert agent.awaited == {"a", "b"}
 
 
 def test_missed_rounds_are_never_replayed() -> None:

@@ -70,7 +70,7 @@ class KnownNode:
     async def take(self, samples: Sequence[float]) -> None:
         await self.before_taking()
         self.taken.extend(samples)
-        self.metrics.samples_taken(len(samples), clamped=0)
+        self.metrics.samples_taken(len(samples))
 
     def troubles(self) -> list[str]:
         troubles: list[str] = self.seen["troubles"]

@@ -73,7 +73,7 @@ _TROUBLE = {
         "missing or read-only",
         "a folder and files that exist and that this user may write",
     ),
-    sqlite3.SQLITE_IOERR: ("I/O error", "a disk that works"),
+    sqlite3.SQLITE_IOERR: ("I/O error", "a disk that works and has free space"),
     sqlite3.SQLITE_BUSY: ("locked", "that no other program writes to it"),
     sqlite3.SQLITE_LOCKED: ("locked", "that no other program writes to it"),
 }

@@ -68,6 +68,7 @@ class Driver:
         last_round: int | None,
         metrics: Metrics,
         fail: Callable[[BaseException], None],
+        marks: Mapping[str, int] | None = None,
     ) -> None:
         self.trouble: str | None = None
         self.wait = 0.0
@@ -87,6 +88,7 @@ class Driver:
         self._last_round = last_round
         self._metrics = metrics
         self._fail = fail
+        self._marks = marks or {}
         self._log = logger(node=settings.name)
         self._loop = asyncio.get_running_loop()
         self._batch = _Batch()
@@ -207,7 +209,7 @@ class Driver:
                 released=encode(released[-1]) if released else None,
                 entry=entry_between(self._ledger, ledger, round=number),
                 standings=standings,
-                marks=batch.marks,
+                marks={**self._marks, **batch.marks},
             )
             began = perf_counter()
             await self._store.commit(commit)
@@ -304,10 +306,9 @@ class Driver:
                     self.receive(peer, message)
 
     def _observe(self, samples: Sequence[float]) -> None:
-        before = self.agent.clamped
         for sample in samples:
             self.agent.observe(sample)
-        self._metrics.samples_taken(len(samples), clamped=self.agent.clamped - before)
+        self._metrics.samples_taken(len(samples))
 
     def _watch(self) -> None:
         """After a step: has an exchange opened, or the round ended?"""

@@ -63,7 +63,7 @@ class Listener:
         """Bind and serve."""
         self._server = server(options=server_options())
         handler: grpc.RpcMethodHandler[bytes, bytes]
-        handler = grpc.stream_stream_rpc_method_handler(self._session)
+        handler = grpc.stream_stream_rpc_method_handler(self._call)
         self._server.add_generic_rpc_handlers(
             (grpc.method_handlers_generic_handler("colme.v1.Neighbour", {"Session": handler}),)
         )
@@ -96,6 +96,12 @@ class Listener:
             )
 
         self._handshakes.append(self._loop.call_later(HELLO_SECONDS, unproven))
+
+    async def _call(self, frames: AsyncIterator[bytes], context: Context) -> None:
+        try:
+            await self._session(frames, context)
+        finally:
+            self._connections.discard(context.peer())
 
     async def _session(self, frames: AsyncIterator[bytes], context: Context) -> None:
         try:
@@ -156,8 +162,11 @@ class Listener:
                     await context.write(reply_of(error))
                     if error.reason in (Reason.GARBAGE, Reason.OVERSIZED, Reason.STALE_STATE):
                         return
+        except asyncio.CancelledError:
+            # Hang up where a new session is the reason; else it is the caller who did.
+            if self._sessions.get(peer) is asyncio.current_task():
+                raise
         finally:
-            self._connections.discard(context.peer())
             if self._sessions.get(peer) is asyncio.current_task():
                 self._sessions[peer] = None
 

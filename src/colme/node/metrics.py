@@ -43,7 +43,6 @@ class Metrics:
         }
 
         self._samples = self._counter("samples_total", "Samples taken in.")
-        self._clamped = self._counter("samples_clamped_total", "Samples outside the bounds.")
         self._samples_refused = self._counter(
             "samples_refused_total", "Samples, or batches of them, not taken in.", "reason"
         )
@@ -92,10 +91,9 @@ class Metrics:
         """An exchange went on without a silent neighbour."""
         self._deadlines[exchange].inc()
 
-    def samples_taken(self, count: int, *, clamped: int) -> None:
-        """Samples were taken in, so many of them clamped to the bounds."""
+    def samples_taken(self, count: int) -> None:
+        """Samples were taken in. How many were clamped depends on their values: not for here."""
         self._samples.inc(count)
-        self._clamped.inc(clamped)
 
     def sample_refused(self, reason: Reason) -> None:
         """A sample, or a whole batch of them, was not taken in."""

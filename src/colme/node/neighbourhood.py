@@ -140,7 +140,9 @@ class Neighbourhood:
 
     async def refused(self, peer: str, refusal: pb.Refusal) -> None:
         """A neighbour did not let me in, or did not take a message."""
-        reason = pb.Reason.Name(refusal.reason).removeprefix("REASON_").lower()
+        # A later version may have reasons that this one has no name for.
+        known = refusal.reason if refusal.reason in pb.Reason.values() else pb.REASON_UNSPECIFIED
+        reason = pb.Reason.Name(known).removeprefix("REASON_").lower()
         self._log.warning("refused by a neighbour", peer=peer, reason=reason, why=refusal.detail)
         if refusal.reason != pb.REASON_STALE_STATE:
             return

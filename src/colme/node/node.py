@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
-from colme.errors import ConfigError, LocalProtocolError, SampleError
+from colme.errors import ConfigError, LocalProtocolError, SampleError, StoreError
 from colme.node.admission import Admission
 from colme.node.agreement import Agreement
 from colme.node.answer import Answer
@@ -33,6 +33,11 @@ from colme.node.tasks import running
 from colme.node.tls import Trust
 from colme.node.token import owner_token
 from colme.privacy.ledger import Ledger
+
+REPEATABLE = "repeatable noise"
+"""Marks a state of a trial."""
+SOURCE_PAUSE = 0.5
+"""Seconds after which a source looks again whether the disk works."""
 
 
 class Node:
@@ -200,6 +205,7 @@ class Node:
             last_round=config.pace.last_round,
             metrics=self._metrics,
             fail=self._fail,
+            marks=self._trial_mark(),
         )
         await undo.enter_async_context(running(self._driver.run(), self._fail))
         undo.push_async_callback(self._driver.flush)
@@ -221,14 +227,36 @@ class Node:
             privacy=Ledger.of(self._driver.agent).describe(),
         )
 
+    def _trial_mark(self) -> dict[str, int]:
+        """Noise that can be repeated must never meet real samples, not even in an old state."""
+        source, snapshot = self.config.source, self._store.snapshot
+        repeatable = isinstance(source, SyntheticSource) and source.noise_seed is not None
+        if snapshot is not None and (REPEATABLE in self._store.marks) != repeatable:
+            made = "repeatable" if REPEATABLE in self._store.marks else "secure"
+            expected = f"another state: the one in {self.config.state} was made with {made} noise"
+            raise ConfigError("source.noise_seed", source.kind, expected)
+        return {REPEATABLE: 1} if repeatable else {}
+
     async def _feed(self, source: Source) -> None:
         try:
-            await source.run(self._driver.observe)
+            await source.run(self._take_once_stored)
         except SampleError as error:
             self._source_trouble = str(error)
             self._log.error("the source has stopped", why=str(error))
         else:
             self._log.info("the source has ended")
+
+    async def _take_once_stored(self, samples: Sequence[float], marks: Mapping[str, int]) -> None:
+        """A source waits while the disk fails, and goes on after what is stored."""
+        while True:
+            try:
+                return await self._driver.observe(samples, marks)
+            except StoreError:
+                while self._driver.trouble is not None:
+                    await asyncio.sleep(SOURCE_PAUSE)
+            # A commit that failed may be on the disk after all.
+            if marks and marks.items() <= self._store.marks.items():
+                return None
 
     def _sample_refused(self, reason: str, line: int) -> None:
         self._metrics.sample_refused(Reason.INVALID_VALUE)

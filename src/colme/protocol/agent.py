@@ -290,6 +290,8 @@ class Agent:
         publish = None
         while state.phase is not Phase.IDLE and (at_least_one or self._all_delivered()):
             at_least_one = False
+            for peer in state.peers.values():
+                peer.close_exchange(state.phase)
             match state.phase:
                 case Phase.RELEASE:
                     send += self._decide()

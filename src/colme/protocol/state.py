@@ -80,10 +80,19 @@ class Peer:
     suspect: bool = False
     streak: int = 0
     returned: bool = False
+    missed: bool = False
 
     def awaited(self, exchange: Phase) -> bool:
-        """Whether it may still deliver: messages arrive in the order they were sent."""
-        return not (self.suspect or self.now.holds(exchange)) and self.ahead.empty
+        """Whether to wait for it: not for one that missed an exchange of this round already.
+
+        Nor for one that has gone on to the next: messages arrive in the order they were sent.
+        """
+        here = self.now.holds(exchange)
+        return not (self.suspect or self.missed or here) and self.ahead.empty
+
+    def close_exchange(self, exchange: Phase) -> None:
+        """What has not come of this exchange will not be waited for."""
+        self.missed |= not self.now.holds(exchange)
 
     def judge_round(self) -> None:
         """Count rounds in a row that speak against its standing; enough of them change it."""
@@ -101,7 +110,7 @@ class Peer:
         """Make room for a new round; what came ahead of time is kept if it was for this one."""
         self.now = self.ahead if keep_ahead else Inbox()
         self.ahead = Inbox()
-        self.accepted = self.late_now = False
+        self.accepted = self.late_now = self.missed = False
 
 
 @dataclass(slots=True)
