@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from google.protobuf.message import DecodeError
 from grpc.aio import AioRpcError, secure_channel
 
 from colme.errors import IdentityError
@@ -55,6 +56,8 @@ async def _ask(neighbour: Neighbour, trust: Trust, question: bytes) -> Finding:
         )
     except (IdentityError, Parted) as error:
         words = str(error)
+    except DecodeError:
+        words = "its reply is no valid Reply of neighbour.proto"
     except AioRpcError as error:
         why = await explain(neighbour.address, neighbour.name, trust)
         words = why or f"{error.code().name.lower()}: {error.details()}"

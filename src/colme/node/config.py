@@ -184,7 +184,7 @@ class NodeConfig(Table):
 
     @property
     def deadline(self) -> float:
-        """Seconds that an exchange waits: a third of a clock's interval at most."""
+        """Seconds that an exchange waits: a quarter of a clock's interval at most."""
         if self.agreed.rounds == "free":
             return self.pace.deadline or 5.0
         return min(self.pace.deadline or 5.0, self.agreed.interval / 4)

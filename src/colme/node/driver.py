@@ -1,23 +1,21 @@
-"""Drives one agent: feeds it events, stores what it asks to store, and only then sends."""
+"""Drives one agent through its rounds, whatever its neighbours, the clock and the disk do."""
 
 import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from random import SystemRandom
-from time import perf_counter, time
+from time import time
 
 from colme.errors import RemoteProtocolError, SampleError, StoreError
+from colme.node.journal import Journal
 from colme.node.log import logger
 from colme.node.metrics import Metrics
 from colme.node.pacing import Pacing
 from colme.node.refusal import Reason, Refused
-from colme.node.store import Commit, Standing, Store
-from colme.node.wire import encode
-from colme.privacy.ledger import Ledger, entry_between
+from colme.node.store import Standing, Store
 from colme.protocol.agent import Agent, Settings
-from colme.protocol.events import Begin, Deadline, Effects, Event, Received, Returned
+from colme.protocol.events import Begin, Deadline, Event, Received, Returned
 from colme.protocol.messages import Message, ReleaseMessage
 from colme.protocol.network import NoiseSource
 from colme.protocol.state import SUSPECT_AFTER, Phase
@@ -35,16 +33,6 @@ HELLO_DEADLINES = 10
 """A neighbour's hello within so many deadlines of its last one is no reason to wait for it."""
 ABSURD = 40.0
 """Standard deviations beyond the bounds where no released mean ever is (chance: below 1e-20)."""
-
-
-@dataclass(slots=True)
-class _Batch:
-    """What one transaction stores and what is done once it is durable."""
-
-    persist: bool = False
-    send: list[tuple[str, Message]] = field(default_factory=list)
-    stored: list["asyncio.Future[None]"] = field(default_factory=list)
-    marks: dict[str, int] = field(default_factory=dict)
 
 
 class Driver:
@@ -81,19 +69,15 @@ class Driver:
         self._store = store
         self._noise = noise
         self._supply = supply
-        self._post = post
         self._greet = greet
         self._pacing = pacing
         self._deadline = deadline
         self._last_round = last_round
         self._metrics = metrics
         self._fail = fail
-        self._marks = marks or {}
+        self._journal = Journal(store, post=post, metrics=metrics, marks=marks or {})
         self._log = logger(node=settings.name)
         self._loop = asyncio.get_running_loop()
-        self._batch = _Batch()
-        self._work = asyncio.Event()
-        self._committing = False
         self._running = False
         self._next: asyncio.Handle | None = None
         self._patience: asyncio.TimerHandle | None = None
@@ -101,14 +85,12 @@ class Driver:
         self._followed: dict[str, float] = {}
         self._early: dict[str, deque[Message]] = {}
         self._returned: dict[str, tuple[int, float]] = {}
-        self._standings: dict[str, Standing] = {}
-        self._ledger: Ledger
         self._restore()
 
     @property
     def standing(self) -> Standing:
         """How far this node has come, as far as it is stored: all that it may have sent."""
-        return Standing(epoch=self._store.epoch, round=max(self._durable_round, self._store.floor))
+        return Standing(epoch=self._store.epoch, round=max(self._journal.round, self._store.floor))
 
     def start(self, heard: int) -> None:
         """Begin with rounds; `heard` is the round in which the neighbours are."""
@@ -123,11 +105,8 @@ class Driver:
 
     async def flush(self) -> None:
         """Until what has been taken in is stored, or can't be."""
-        if self.trouble is None and (self._batch.persist or self._committing):
-            stored = self._loop.create_future()
-            self._batch.stored.append(stored)
-            self._apply(Effects(persist=True))
-            await asyncio.wait({stored})
+        if self.trouble is None:
+            await self._journal.flush()
 
     def observe(
         self, samples: Sequence[float], marks: Mapping[str, int] | None = None
@@ -139,11 +118,7 @@ class Driver:
             if not is_finite_number(value):
                 raise SampleError(f"sample {number}", type(value).__name__, "a finite number")
         self._observe(samples)
-        stored = self._loop.create_future()
-        self._batch.stored.append(stored)
-        self._batch.marks |= marks or {}
-        self._apply(Effects(persist=True))
-        return stored
+        return self._journal.store(marks or {})
 
     def receive(self, peer: str, message: Message) -> None:
         """Take a neighbour's message, or raise Refused."""
@@ -159,10 +134,11 @@ class Driver:
         try:
             effects = self.agent.step(Received(peer, message))
         except RemoteProtocolError as error:
-            raise Refused(
-                _reason(message.round, now), peer, error.field, error.seen, error.expected
-            ) from error
-        self._apply(effects)
+            reason, expected = _reason(message.round, now), error.expected
+            if reason is Reason.FUTURE_ROUND and not self._pacing.follows:
+                expected += ", by my clock"
+            raise Refused(reason, peer, error.field, error.seen, expected) from error
+        self._journal.apply(effects)
         self._watch()
 
     def returned(self, peer: str, standing: Standing) -> None:
@@ -175,73 +151,33 @@ class Driver:
         epoch, last = self._returned.get(peer, (0, -patience))
         if standing.epoch > epoch or now - last >= patience:
             self._returned[peer] = (standing.epoch, now)
-            self._apply(self.agent.step(Returned(peer)))
+            self._journal.apply(self.agent.step(Returned(peer)))
         if self._running and self._is_worth_following(standing.round):
             self._follow(peer, standing.round)
 
     def remember(self, peer: str, standing: Standing) -> None:
         """Keep how far a neighbour is, with the next commit."""
-        self._standings[peer] = standing
+        self._journal.remember(peer, standing)
 
     async def run(self) -> None:
         """Until cancelled: store, then send."""
-        while True:
-            await self._work.wait()
-            # The end of a round and the begin of the next are one commit if both are here.
-            await asyncio.sleep(0)
-            self._work.clear()
-            batch, self._batch = self._batch, _Batch()
-            self._committing = True
-            try:
-                await self._commit(batch)
-            except StoreError as error:
-                await self._recover(batch, error)
-            finally:
-                self._committing = False
+        await self._journal.run(self._recover)
 
-    async def _commit(self, batch: _Batch) -> None:
-        if batch.persist:
-            ledger, number = Ledger.of(self.agent), self.agent.round
-            released = [m for _, m in batch.send if isinstance(m, ReleaseMessage)]
-            standings, self._standings = self._standings, {}
-            commit = Commit(
-                snapshot=self.agent.snapshot(),
-                released=encode(released[-1]) if released else None,
-                entry=entry_between(self._ledger, ledger, round=number),
-                standings=standings,
-                marks={**self._marks, **batch.marks},
-            )
-            began = perf_counter()
-            await self._store.commit(commit)
-            self._metrics.committed(perf_counter() - began)
-            self._ledger, self._durable_round = ledger, number
-        for peer, message in batch.send:
-            self._post(peer, message)
-        for stored in batch.stored:
-            if not stored.done():
-                stored.set_result(None)
-
-    async def _recover(self, batch: _Batch, error: StoreError) -> None:
-        self.trouble = str(error)
+    async def _recover(self, error: StoreError) -> None:
         self._forget_timers()
         self._log.error("state can't be stored; rounds rest until it can", why=str(error))
-        retry = FIRST_RETRY
+        retry, failure = FIRST_RETRY, error
         while True:
+            self.trouble = str(failure)
             self._metrics.store_failed()
-            batch.stored += self._batch.stored
-            self._batch = _Batch()
-            for stored in batch.stored:
-                if not stored.done():
-                    stored.set_exception(error)
-            batch.stored.clear()
+            self._journal.drop(failure)
             await asyncio.sleep(retry * SystemRandom().uniform(0.5, 1))
             retry = min(2 * retry, LONGEST_RETRY)
             try:
                 await self._store.reload()
+                break
             except StoreError as again:
-                self.trouble = str(again)
-                continue
-            break
+                failure = again
         self._restore()
         self.trouble = None
         self._log.info("state can be stored again")
@@ -252,8 +188,7 @@ class Driver:
         """The agent as stored; a round that was open then is over now."""
         stored = self._store.snapshot
         self.agent = Agent.restore(self._settings, stored) if stored else Agent(self._settings)
-        self._durable_round = self.agent.round
-        self._ledger = Ledger.of(self.agent)
+        self._journal.open(self.agent)
         self._close_round()
 
     def _close_round(self) -> None:
@@ -344,18 +279,8 @@ class Driver:
             self._fail(error)
 
     def _step(self, event: Event) -> None:
-        self._apply(self.agent.step(event))
+        self._journal.apply(self.agent.step(event))
         self._watch()
-
-    def _apply(self, effects: Effects) -> None:
-        """Send at once if nothing has to be stored before; else once it is."""
-        if not (effects.persist or self._committing or self._batch.persist):
-            for peer, message in effects.send:
-                self._post(peer, message)
-            return
-        self._batch.persist |= effects.persist
-        self._batch.send += effects.send
-        self._work.set()
 
     def _is_worth_following(self, number: int) -> bool:
         """Ahead of me by more than a round, yet not by more than ever happens."""

@@ -112,13 +112,16 @@ class Link:
             async with secure_channel(self.address, credentials, channel_options()) as channel:
                 call: Session = channel.stream_stream(METHOD)(timeout=SESSION_SECONDS)
                 try:
-                    received = await self._open(call)
+                    welcome = await self._open(call)
                     self.connected = True
-                    await self._hold(call, received)
+                    await self._hold(call, welcome)
                 finally:
                     call.cancel()
         except (Parted, IdentityError) as error:
             return str(error)
+        except asyncio.InvalidStateError:
+            # What gRPC raises where it would write to a session that is over.
+            return "it hung up"
         except TimeoutError:
             return f"no answer to my hello within {ANSWER_SECONDS:g} s"
         except (DecodeError, MessageError):
@@ -127,11 +130,13 @@ class Link:
             if self.connected and error.code() is StatusCode.DEADLINE_EXCEEDED:
                 return f"renewed, as every {SESSION_SECONDS:g} s"
             told = f"{error.code().name.lower().replace('_', ' ')}: {error.details()}"
+            if "Connection refused" in told:
+                return f"{self.address} can't be reached (connection refused)"
             return await explain(self.address, self.peer, self._trust) or told
         return "over"
 
-    async def _open(self, call: Session) -> int:
-        """Say hello; the number of the last frame that it has."""
+    async def _open(self, call: Session) -> pb.Welcome:
+        """Say hello; the answer, which says where to go on."""
         async with asyncio.timeout(ANSWER_SECONDS):
             await call.write(self._ear.greeting(self.peer))
             reply = await read_reply(call)
@@ -139,12 +144,12 @@ class Link:
             await self._ear.refused(self.peer, reply.refusal)
             raise Parted(f"turned away: {reply.refusal.detail}")
         self._ear.welcomed(self.peer, reply.welcome)
-        return reply.welcome.received
+        return reply.welcome
 
-    async def _hold(self, call: Session, received: int) -> None:
+    async def _hold(self, call: Session, welcome: pb.Welcome) -> None:
         sides = {
             asyncio.create_task(self._listen(call)),
-            asyncio.create_task(self._speak(call, received)),
+            asyncio.create_task(self._speak(call, welcome)),
         }
         try:
             done, _ = await asyncio.wait(sides, return_when=asyncio.FIRST_COMPLETED)
@@ -163,14 +168,16 @@ class Link:
             else:
                 await self._ear.refused(self.peer, reply.refusal)
 
-    async def _speak(self, call: Session, received: int) -> None:
+    async def _speak(self, call: Session, welcome: pb.Welcome) -> None:
+        received = welcome.received
         while True:
             self._news.clear()
             if self._greet:
                 self._greet = False
                 await call.write(self._ear.greeting(self.peer))
             for frame in tuple(self._frames):
-                if frame.sequence > received:
+                # What is of a round before its own it would have to refuse.
+                if frame.sequence > received and frame.round >= welcome.standing.round:
                     await call.write(frame.data)
                     received = frame.sequence
                     self._ear.sent(self.peer)

@@ -21,7 +21,7 @@ _Key = tuple[object, object, object]
 
 
 class Throttle:
-    """Lets the same event of the same peer through once in `seconds`, with a count of the rest.
+    """Lets the same event of a peer, for the same reason, through once in `seconds`, with a count.
 
     At most `peers` of them are told apart: whoever comes under ever new names shares one place.
     """
@@ -42,7 +42,9 @@ class Throttle:
             return self._passed_or_counted(event, self._clock())
 
     def _passed_or_counted(self, event: EventDict, now: float) -> EventDict:
-        key = self._place_of((event.get("node"), event["event"], event.get("peer")), now)
+        # A reason is a word; where there is none, why is of this node's own making.
+        what = (event["event"], event.get("reason", event.get("why")))
+        key = self._place_of((event.get("node"), what, event.get("peer")), now)
         if key in self._passed and now - self._passed[key] < self._seconds:
             self._left_out[key] = self._left_out.get(key, 0) + 1
             raise structlog.DropEvent

@@ -1,0 +1,149 @@
+"""Who is let in: no one whose state is older than what is remembered of it, and I no more."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from colme.errors import StaleStateError
+from colme.node import neighbour_pb2 as pb
+from colme.node.admission import Admission, from_wire
+from colme.node.agreement import Agreement
+from colme.node.config import Agreed
+from colme.node.refusal import Reason, Refused
+from colme.node.store import Standing
+
+AGREED = Agreed(bounds=(0, 1), interval=60, start=datetime(2026, 1, 1, tzinfo=UTC))
+MINE = Standing(epoch=5, round=50)
+
+
+def at(epoch: int, round_: int) -> Standing:
+    return Standing(epoch=epoch, round=round_)
+
+
+def admission(agreed: Agreed = AGREED, **remembered: Standing) -> Admission:
+    return Admission(Agreement.of(agreed), remembered)
+
+
+def hello_of(peer: Admission, standing: Standing) -> pb.Hello:
+    return pb.Frame.FromString(peer.greeting("me", standing)).hello
+
+
+def test_a_neighbour_that_was_never_seen_is_let_in_and_remembered() -> None:
+    me = admission()
+    welcome = me.admit("b", hello_of(admission(), at(1, 7)), MINE)
+    assert from_wire(welcome.standing) == MINE
+    assert from_wire(welcome.remembered) == at(0, 0)
+    assert me.remembered == {"b": at(1, 7)}
+    assert me.round_of("b") == 7
+
+
+def test_the_welcome_tells_what_was_remembered_before_this_hello() -> None:
+    welcome = admission(b=at(3, 20)).admit("b", hello_of(admission(), at(4, 21)), MINE)
+    assert from_wire(welcome.remembered) == at(3, 20)
+
+
+@pytest.mark.parametrize("older", [at(2, 25), at(3, 19), at(4, 19)], ids=str)
+def test_a_standing_of_before_is_refused_and_told_what_is_remembered(older: Standing) -> None:
+    me = admission(b=at(3, 20))
+    with pytest.raises(Refused, match="from b: standing: saw") as caught:
+        me.admit("b", hello_of(admission(), older), MINE)
+    assert caught.value.reason is Reason.STALE_STATE
+    assert caught.value.remembered == at(3, 20)
+    assert "at least start 3, round 20" in str(caught.value)
+    assert me.remembered == {"b": at(3, 20)}
+
+
+@pytest.mark.parametrize("same_or_newer", [at(3, 20), at(3, 21), at(4, 20)], ids=str)
+def test_a_reconnect_with_the_same_standing_is_fine(same_or_newer: Standing) -> None:
+    me = admission(b=at(3, 20))
+    me.admit("b", hello_of(admission(), same_or_newer), MINE)
+    assert me.remembered["b"] == same_or_newer
+
+
+def test_what_is_remembered_of_one_neighbour_does_not_bind_another() -> None:
+    me = admission(b=at(3, 20))
+    me.admit("c", hello_of(admission(), at(1, 1)), MINE)
+    assert me.remembered == {"b": at(3, 20), "c": at(1, 1)}
+
+
+def test_a_round_that_was_heard_of_counts_against_an_older_state() -> None:
+    """Messages tell as much as hellos do."""
+    me = admission(b=at(3, 20))
+    assert me.heard("b", 25) == at(3, 25)
+    assert me.heard("b", 24) == at(3, 25)
+    with pytest.raises(Refused, match="at least start 3, round 25"):
+        me.admit("b", hello_of(admission(), at(4, 24)), MINE)
+
+
+def test_a_hello_that_only_checks_changes_nothing() -> None:
+    """Its standing is nobody's, so it can't be too old either."""
+    me = admission(b=at(3, 20))
+    question = pb.Frame.FromString(admission().question()).hello
+    welcome = me.admit("b", question, MINE)
+    assert from_wire(welcome.standing) == MINE
+    assert me.remembered == {"b": at(3, 20)}
+
+
+def test_a_hello_that_only_checks_hears_of_another_configuration() -> None:
+    other = admission(AGREED.model_copy(update={"interval": 30.0}))
+    question = pb.Frame.FromString(other.question()).hello
+    with pytest.raises(Refused, match=r"from b: agreed\.interval: saw '30.0', expected '60.0'"):
+        admission().admit("b", question, MINE)
+
+
+def test_another_configuration_is_refused_before_anything_is_remembered() -> None:
+    me = admission()
+    other = admission(AGREED.model_copy(update={"bounds": (0.0, 2.0)}))
+    with pytest.raises(Refused, match=r"agreed\.bounds: saw '0.0,2.0', expected '0.0,1.0'") as told:
+        me.admit("b", hello_of(other, at(1, 1)), MINE)
+    assert told.value.reason is Reason.OTHER_CONFIGURATION
+    assert me.remembered == {}
+
+
+def test_a_hash_that_is_not_that_of_its_facts_is_refused() -> None:
+    hello = hello_of(admission(), at(1, 1))
+    hello.agreement = b"something else"
+    with pytest.raises(Refused, match=r"agreed\.agreement: saw 'another hash'") as caught:
+        admission().admit("b", hello, MINE)
+    assert caught.value.reason is Reason.OTHER_CONFIGURATION
+
+
+def greeted(times: int) -> Admission:
+    me = admission()
+    for _ in range(times):
+        me.greeting("b", MINE)
+    return me
+
+
+@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("newer", [at(6, 50), at(5, 51), at(4, 51), at(6, 1)], ids=str)
+def test_my_state_is_an_old_one_if_a_neighbour_knows_me_from_later(
+    newer: Standing, times: int
+) -> None:
+    me = greeted(times)
+    with pytest.raises(StaleStateError, match="state: saw 'start 5, round 50'") as caught:
+        me.require_newest("b", newer, MINE)
+    assert f"b has seen start {newer.epoch}, round {newer.round}" in str(caught.value)
+    assert "--state-lost" in str(caught.value)
+
+
+def test_a_clone_with_my_epoch_shows_at_the_first_hello() -> None:
+    """Nobody can have heard of this start before its first hello, unless it runs elsewhere too."""
+    with pytest.raises(StaleStateError, match="b has seen start 5, round 3"):
+        greeted(1).require_newest("b", at(5, 3), MINE)
+
+
+def test_a_reconnect_meets_my_own_epoch_again() -> None:
+    greeted(2).require_newest("b", at(5, 50), MINE)
+
+
+def test_the_first_hello_is_counted_for_each_neighbour() -> None:
+    me = greeted(2)
+    me.greeting("c", MINE)
+    with pytest.raises(StaleStateError, match="c has seen"):
+        me.require_newest("c", at(5, 50), MINE)
+
+
+@pytest.mark.parametrize("older", [at(0, 0), at(4, 50), at(4, 1)], ids=str)
+def test_a_neighbour_that_knows_less_of_me_is_no_trouble(older: Standing) -> None:
+    greeted(1).require_newest("b", older, MINE)

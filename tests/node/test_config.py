@@ -1,0 +1,232 @@
+"""A node's configuration: what is wrong is named, and what would be right is said."""
+
+from collections.abc import Callable
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from colme.errors import ConfigError
+from colme.node.config import FileSource, HttpSource, NodeConfig, split_address
+from colme.rules.decision import Bernstein, PowerTheta
+
+Fields = dict[str, Any]
+
+
+def fields() -> Fields:
+    return {
+        "identity": "identity",
+        "state": "state",
+        "listen": "0.0.0.0:7400",
+        "agreed": {"bounds": [0, 1]},
+        "privacy": {"epsilon": 1.0},
+        "neighbours": [
+            {"name": "b", "address": "b.example:7400", "certificate": "neighbours/b.crt"},
+            {"name": "c", "address": "[::1]:7400", "certificate": "neighbours/c.crt"},
+        ],
+        "source": {"kind": "file", "path": "samples.csv"},
+        "owner": {"listen": "127.0.0.1:7401"},
+    }
+
+
+def test_a_complete_configuration_is_taken() -> None:
+    config = NodeConfig.build(fields())
+    assert [one.name for one in config.neighbours] == ["b", "c"]
+
+
+def put(*path: Any, value: Any) -> Callable[[Fields], None]:
+    def change(data: Fields) -> None:
+        table: Any = data
+        for key in path[:-1]:
+            table = table.setdefault(key, {}) if isinstance(table, dict) else table[key]
+        table[path[-1]] = value
+
+    return change
+
+
+def leave_out(*path: str) -> Callable[[Fields], None]:
+    def change(data: Fields) -> None:
+        table = data
+        for key in path[:-1]:
+            table = table[key]
+        del table[path[-1]]
+
+    return change
+
+
+WRONG: dict[str, tuple[Callable[[Fields], None], str, str]] = {
+    "no identity": (leave_out("identity"), "identity", "required"),
+    "no state": (leave_out("state"), "state", "required"),
+    "no bounds": (leave_out("agreed", "bounds"), "agreed.bounds", "required"),
+    "no port": (put("listen", value="127.0.0.1"), "listen", "host:port"),
+    "no host": (put("listen", value=":7400"), "listen", "host:port"),
+    "no number": (put("listen", value="host:http"), "listen", "host:port"),
+    "high port": (put("listen", value="host:65536"), "listen", "host:port"),
+    "negative port": (put("listen", value="host:-1"), "listen", "host:port"),
+    "address": (
+        put("neighbours", 1, "address", value="c.example"),
+        "neighbours.1.address",
+        "host:port",
+    ),
+    "open owner": (
+        put("owner", "listen", value="0.0.0.0:7401"),
+        "owner.listen",
+        "this machine alone",
+    ),
+    "owner by name": (
+        put("owner", "listen", value="example.org:7401"),
+        "owner.listen",
+        "this machine alone",
+    ),
+    "owner without port": (put("owner", "listen", value="localhost"), "owner.listen", "host:port"),
+    "empty name": (put("neighbours", 0, "name", value=""), "neighbours.0.name", "at least 1 char"),
+    "same name": (put("neighbours", 0, "name", value="c"), "", "every neighbour's name once"),
+    "unknown key": (put("idenity", value="x"), "idenity", "'identity', perhaps"),
+    "unknown inner key": (put("agreed", "bound", value=1), "agreed.bound", "'bounds', perhaps"),
+    "unknown neighbour key": (
+        put("neighbours", 0, "adress", value="x"),
+        "neighbours.0.adress",
+        "'address', perhaps",
+    ),
+    "nothing like it": (put("pace", "zzz", value=1), "pace.zzz", "one of deadline, last_round"),
+    "epsilon 0": (put("privacy", "epsilon", value=0), "privacy.epsilon", "greater than 0"),
+    "epsilon nan": (put("privacy", "epsilon", value=float("nan")), "privacy.epsilon", ""),
+    "tiny epsilon": (put("privacy", "epsilon", value=1e-60), "privacy.epsilon", "finite variance"),
+    "sigma2": (put("privacy", "sigma2", value=0.3), "privacy.sigma2", "0 to 0.25"),
+    "reversed": (put("agreed", "bounds", value=[1, 0]), "agreed.bounds", "the lower one first"),
+    "equal": (put("agreed", "bounds", value=[1, 1]), "agreed.bounds", "the lower one first"),
+    "infinite": (put("agreed", "bounds", value=[0, inf]), "agreed.bounds", "finite"),
+    "three bounds": (put("agreed", "bounds", value=[0, 1, 2]), "agreed.bounds", ""),
+    "rule": (put("agreed", "rule", value="best"), "agreed.rule", "'recommended' or 'paper'"),
+    "rounds": (put("agreed", "rounds", value="fast"), "agreed.rounds", "'clock' or 'free'"),
+    "interval": (put("agreed", "interval", value=0), "agreed.interval", "greater than 0"),
+    "endless": (put("agreed", "interval", value=inf), "agreed.interval", "less than inf"),
+    "no time zone": (put("agreed", "start", value="2026-01-01T00:00:00"), "agreed.start", "time"),
+    "theta": (put("agreed", "theta", "scale", value=-1), "agreed.theta.scale", "greater than 0"),
+    "deadline": (put("pace", "deadline", value=0), "pace.deadline", "greater than 0"),
+    "last round": (put("pace", "last_round", value=0), "pace.last_round", "or equal to 1"),
+    "level": (put("log", "level", value="loud"), "log.level", "'debug', 'info'"),
+    "source": (put("source", value={"kind": "magic"}), "source", "'stdin'"),
+    "no path": (put("source", value={"kind": "file"}), "source.file.path", "required"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("change", "field", "expected"), WRONG.values(), ids=list(WRONG))
+def test_what_is_wrong_is_named(
+    change: Callable[[Fields], None], field: str, expected: str
+) -> None:
+    data = fields()
+    change(data)
+    with pytest.raises(ConfigError) as caught:
+        NodeConfig.build(data)
+    assert caught.value.field == field
+    assert expected in caught.value.expected
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:7401", "127.9.9.9:1", "localhost:0", "[::1]:7401"])
+def test_the_owner_may_listen_at_any_loopback_address(address: str) -> None:
+    config = NodeConfig.build(fields() | {"owner": {"listen": address}})
+    assert config.owner is not None
+    assert config.owner.listen == address
+
+
+def test_the_owners_side_may_be_left_out() -> None:
+    assert NodeConfig.build(fields() | {"owner": False}).owner is None
+
+
+def test_without_a_source_samples_come_from_the_owner() -> None:
+    data = fields()
+    del data["source"], data["owner"]
+    config = NodeConfig.build(data)
+    assert isinstance(config.source, HttpSource)
+    assert config.owner is not None
+
+
+def test_hosts_and_ports_are_told_apart() -> None:
+    assert split_address("[::1]:7400") == ("::1", 7400)
+    assert split_address("b.example:0") == ("b.example", 0)
+
+
+TOML = """
+identity = "identity"
+state = "/somewhere/else/state"
+listen = "127.0.0.1:7400"
+owner = false
+[agreed]
+bounds = [0, 1]
+[[neighbours]]
+name = "b"
+address = "127.0.0.1:7402"
+certificate = "neighbours/b.crt"
+[source]
+kind = "file"
+path = "../samples.csv"
+"""
+
+
+def test_file_names_are_relative_to_the_configuration(tmp_path: Path) -> None:
+    path = tmp_path / "node.toml"
+    path.write_text(TOML)
+    config = NodeConfig.load(path)
+    assert config.identity == tmp_path / "identity"
+    assert config.state == Path("/somewhere/else/state")
+    assert config.neighbours[0].certificate == tmp_path / "neighbours/b.crt"
+    assert isinstance(config.source, FileSource)
+    assert config.source.path == tmp_path / "../samples.csv"
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "node.toml"
+    with pytest.raises(
+        ConfigError, match=r"configuration: saw '.*node.toml', expected a TOML file"
+    ):
+        NodeConfig.load(path)
+
+
+@pytest.mark.parametrize("text", [b"listen = ", b"\xff\xfe", b"a = 1\na = 2"])
+def test_a_file_that_is_no_toml_is_named(tmp_path: Path, text: bytes) -> None:
+    path = tmp_path / "node.toml"
+    path.write_bytes(text)
+    with pytest.raises(ConfigError, match=r"configuration: saw '.*node.toml', expected valid TOML"):
+        NodeConfig.load(path)
+
+
+@pytest.mark.parametrize(
+    ("rounds", "interval", "deadline", "expected"),
+    [
+        ("clock", 60.0, None, 5.0),
+        ("clock", 60.0, 2.0, 2.0),
+        ("clock", 60.0, 40.0, 15.0),
+        ("clock", 4.0, None, 1.0),
+        ("free", 4.0, None, 5.0),
+        ("free", 4.0, 40.0, 40.0),
+    ],
+)
+def test_three_exchanges_that_wait_in_vain_fit_into_an_interval(
+    rounds: str, interval: float, deadline: float | None, expected: float
+) -> None:
+    agreed = {"bounds": [0, 1], "rounds": rounds, "interval": interval}
+    config = NodeConfig.build(fields() | {"agreed": agreed, "pace": {"deadline": deadline}})
+    assert config.deadline == expected
+    if rounds == "clock":
+        assert 3 * config.deadline < interval
+
+
+def test_the_rule_is_the_one_agreed_on() -> None:
+    recommended = NodeConfig.build(fields()).settings("me")
+    assert recommended.pooled
+    assert recommended.release_squares
+    assert recommended.neighbours == ("b", "c")
+    known = NodeConfig.build(fields() | {"privacy": {"sigma2": 0.01}}).settings("me")
+    assert not known.release_squares
+    theta = {"scale": 2.0, "exponent": 0.25}
+    agreed = {"bounds": [0, 1], "rule": "paper", "theta": theta}
+    paper = NodeConfig.build(fields() | {"agreed": agreed}).settings("me")
+    assert paper.rule == Bernstein(PowerTheta(2.0, 0.25))
+    assert not paper.pooled
+
+
+def test_a_node_is_not_its_own_neighbour() -> None:
+    with pytest.raises(ConfigError, match="neighbours: saw"):
+        NodeConfig.build(fields()).settings("b")

@@ -1,0 +1,118 @@
+"""What neighbours send the driver: faults are refused by reason, and far rounds only followed."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from colme.node.pacing import Clock
+from colme.node.refusal import Reason, Refused
+from colme.node.store import Standing
+from colme.protocol.messages import ReleaseMessage
+from colme.protocol.state import SUSPECT_AFTER
+from colme.rules.release import Release
+from support.driven import Driven, driven, until
+
+
+def refused(one: Driven, message: Any) -> Refused:
+    with pytest.raises(Refused) as caught:
+        one.driver.receive("b", message)
+    assert caught.value.peer == "b"
+    return caught.value
+
+
+def released(mean: float, variance: float = 0.01) -> ReleaseMessage:
+    release = Release(count=9, mean=mean, variance=variance, beta=0.1)
+    return ReleaseMessage(round=1, release=release)
+
+
+def test_a_mean_that_no_noise_explains_is_refused(tmp_path: Path) -> None:
+    """Bounds 0 to 1 and a standard deviation of 0.1: at most 0.5 + 40 * 0.1 from the middle."""
+
+    async def check() -> None:
+        async with driven(tmp_path, answers=False) as one:
+            one.driver.start(heard=0)
+            await until(lambda: one.posts)
+            for mean in (5.01, -4.01, 1e99):
+                error = refused(one, released(mean))
+                assert (error.reason, error.field) == (Reason.INVALID_VALUE, "mean")
+            assert one.driver.agent.phase.value == "release"
+            one.driver.receive("b", released(4.99))
+            assert one.driver.agent.phase.value == "size"
+
+    asyncio.run(check())
+
+
+def test_old_and_repeated_messages_are_refused_by_reason(tmp_path: Path) -> None:
+    async def check() -> None:
+        async with driven(tmp_path, answers=False) as one:
+            one.driver.start(heard=5)
+            await until(lambda: one.posts)
+            assert one.driver.agent.round == 5
+            one.driver.receive("b", ReleaseMessage(round=5, release=None))
+            one.driver.receive("b", ReleaseMessage(round=6, release=None))
+            for number, reason in (
+                (4, Reason.OLD_ROUND),
+                (5, Reason.DUPLICATE),
+                (6, Reason.DUPLICATE),
+            ):
+                error = refused(one, ReleaseMessage(round=number, release=None))
+                assert error.reason is reason
+
+    asyncio.run(check())
+
+
+def by_clock(at: Callable[[], float] = lambda: 0.0) -> Clock:
+    return Clock(0.0, 1000.0, lambda _: None, now=at, elapsed=at)
+
+
+def test_on_a_clock_a_round_far_ahead_is_refused(tmp_path: Path) -> None:
+    async def check() -> None:
+        async with driven(tmp_path, pacing=by_clock(), answers=False) as one:
+            one.driver.start(heard=50)
+            await until(lambda: one.posts)
+            assert one.driver.agent.round == 1
+            error = refused(one, ReleaseMessage(round=3, release=None))
+            assert (error.reason, error.field) == (Reason.FUTURE_ROUND, "round")
+            one.driver.returned("b", Standing(epoch=1, round=50))
+            assert one.driver.agent.round == 1
+            one.driver.receive("b", ReleaseMessage(round=2, release=None))
+
+    asyncio.run(check())
+
+
+def test_free_rounds_follow_a_neighbour_far_ahead_at_most_once_a_deadline(tmp_path: Path) -> None:
+    async def check() -> None:
+        async with driven(tmp_path, deadline=0.2, answers=False) as one:
+            one.driver.start(heard=0)
+            await until(lambda: one.posts)
+            loop = asyncio.get_running_loop()
+            followed = loop.time()
+            one.driver.receive("b", ReleaseMessage(round=1000, release=None))
+            assert one.driver.agent.round == 1000
+            assert one.greetings == 1
+            number = 1000
+            while one.driver.agent.round < 2000:
+                number += 1000
+                try:
+                    one.driver.receive("b", ReleaseMessage(round=number, release=None))
+                except Refused as error:
+                    assert error.reason is Reason.FUTURE_ROUND  # noqa: PT017 (others may pass)
+                await asyncio.sleep(0.01)
+            assert loop.time() - followed >= 0.2
+
+    asyncio.run(check())
+
+
+def test_a_neighbour_a_little_ahead_is_followed_without_greeting_all(tmp_path: Path) -> None:
+    async def check() -> None:
+        async with driven(tmp_path, answers=False) as one:
+            one.driver.start(heard=0)
+            await until(lambda: one.posts)
+            one.driver.returned("b", Standing(epoch=1, round=1 + SUSPECT_AFTER))
+            assert one.driver.agent.round == 1 + SUSPECT_AFTER
+            assert one.greetings == 0
+
+    asyncio.run(check())

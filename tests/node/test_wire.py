@@ -1,0 +1,168 @@
+"""Messages as bytes: what arrives is what was sent, and anything else is refused by name."""
+
+import subprocess
+import sys
+from contextlib import suppress
+from math import inf, nan
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import colme
+from colme.node import neighbour_pb2 as pb
+from colme.node.refusal import Reason, Refused
+from colme.node.store import Standing
+from colme.node.wire import LARGEST_FRAME, encode, message_in, parse_frame, reply_of
+from colme.protocol.messages import (
+    LARGEST_ROUND,
+    ConsensusMessage,
+    Message,
+    ReleaseMessage,
+    SizeMessage,
+)
+from colme.rules.release import LARGEST, Release
+
+ROUNDS = st.integers(1, LARGEST_ROUND)
+NUMBERS = st.floats(-LARGEST, LARGEST)
+SPREADS = st.floats(0, LARGEST)
+
+RELEASES = st.builds(
+    Release, count=st.integers(1, 2**64 - 1), mean=NUMBERS, variance=SPREADS, beta=SPREADS
+)
+SIZES = st.integers(0, 2**32 - 1).flatmap(
+    lambda degree: st.builds(
+        SizeMessage,
+        round=ROUNDS,
+        size=st.integers(1, min(degree + 1, 2**32 - 1)),
+        degree=st.just(degree),
+        accepts=st.booleans(),
+    )
+)
+MESSAGES: st.SearchStrategy[Message] = st.one_of(
+    st.builds(ReleaseMessage, round=ROUNDS, release=st.none() | RELEASES),
+    SIZES,
+    st.builds(
+        ConsensusMessage, round=ROUNDS, value=NUMBERS, weight=NUMBERS, excess=st.none() | NUMBERS
+    ),
+)
+
+
+@given(message=MESSAGES, sequence=st.integers(0, 2**64 - 1))
+def test_every_message_arrives_as_it_was_sent(message: Message, sequence: int) -> None:
+    frame = parse_frame("b", encode(message, sequence))
+    assert frame.sequence == sequence
+    assert message_in("b", frame) == message
+
+
+@given(message=MESSAGES)
+def test_a_message_is_far_below_the_limit(message: Message) -> None:
+    assert len(encode(message, 2**64 - 1)) < 100
+
+
+def test_the_same_message_has_the_same_bytes() -> None:
+    message = ConsensusMessage(round=3, value=0.1, weight=2.0, excess=-0.5)
+    assert encode(message, 7) == encode(message, 7) != encode(message, 8)
+
+
+@pytest.mark.parametrize("data", [b"", b"\x00", b"\xff" * 40, b"GET / HTTP/1.1\r\n", b"\x0a\x05ab"])
+def test_garbage_is_refused_as_such(data: bytes) -> None:
+    with pytest.raises(Refused) as caught:
+        parse_frame("b", data)
+    error = caught.value
+    assert (error.reason, error.peer, error.field) == (Reason.GARBAGE, "b", "frame")
+    assert str(error).startswith(f"from b: frame: saw '{len(data)} bytes'")
+
+
+@given(data=st.binary(max_size=200))
+@settings(max_examples=300)
+def test_whatever_the_bytes_they_are_a_message_or_refused(data: bytes) -> None:
+    with suppress(Refused):
+        frame = parse_frame("b", data)
+        if frame.WhichOneof("content") != "hello":
+            message_in("b", frame)
+
+
+def test_a_frame_of_the_largest_size_is_read_and_a_larger_one_is_not() -> None:
+    def padded(size: int) -> bytes:
+        around = 6  # Tag and length of the hello, and of the hash within it.
+        return pb.Frame(hello=pb.Hello(agreement=b"x" * (size - around))).SerializeToString()
+
+    data = padded(LARGEST_FRAME)
+    assert len(data) == LARGEST_FRAME
+    assert parse_frame("b", data).WhichOneof("content") == "hello"
+    with pytest.raises(Refused, match=f"from b: frame: saw '{LARGEST_FRAME + 1} bytes'") as caught:
+        parse_frame("b", padded(LARGEST_FRAME + 1))
+    assert caught.value.reason is Reason.OVERSIZED
+
+
+def frame_with(kind: str, **change: Any) -> pb.Frame:
+    """A valid frame but for the change."""
+    given = VALID[kind] | change
+    if kind == "size":
+        return pb.Frame(sequence=1, size=pb.SizeMessage(**given))
+    if kind == "consensus":
+        return pb.Frame(sequence=1, consensus=pb.ConsensusMessage(**given))
+    release = pb.ReleaseMessage(round=given.pop("round"), release=pb.Release(**given))
+    return pb.Frame(sequence=1, release=release)
+
+
+VALID: dict[str, dict[str, Any]] = {
+    "release": {"round": 1, "count": 9, "mean": 0.5, "variance": 0.1, "beta": 0.1},
+    "size": {"round": 1, "size": 1, "degree": 2},
+    "consensus": {"round": 1, "value": 0.5, "weight": 1.0, "excess": -0.5},
+}
+FLOATS = {"release": ("mean", "variance", "beta"), "consensus": ("value", "weight", "excess")}
+IMPOSSIBLE: list[tuple[str, str, float]] = [
+    *[
+        (kind, field, bad)
+        for kind, fields in FLOATS.items()
+        for field in fields
+        for bad in (nan, inf, -inf, 1e101, -1e101)
+    ],
+    ("release", "variance", -0.1),
+    ("release", "beta", -0.1),
+    ("release", "count", 0),
+    *[(kind, "round", bad) for kind in VALID for bad in (0, LARGEST_ROUND + 1, 2**64 - 1)],
+    ("size", "size", 0),
+    ("size", "size", 4),
+]
+
+
+@pytest.mark.parametrize(("kind", "field", "bad"), IMPOSSIBLE)
+def test_an_impossible_number_is_refused_and_named(kind: str, field: str, bad: float) -> None:
+    received = parse_frame("b", frame_with(kind, **{field: bad}).SerializeToString())
+    with pytest.raises(Refused) as caught:
+        message_in("b", received)
+    error = caught.value
+    assert (error.reason, error.peer, error.field) == (Reason.INVALID_VALUE, "b", field)
+    assert str(error).startswith(f"from b: {field}: saw ")
+
+
+@pytest.mark.parametrize("kind", VALID)
+def test_the_same_frames_without_it_are_taken(kind: str) -> None:
+    message_in("b", parse_frame("b", frame_with(kind).SerializeToString()))
+
+
+@pytest.mark.parametrize("reason", list(Reason))
+def test_every_reason_has_its_name_on_the_wire(reason: Reason) -> None:
+    remembered = Standing(epoch=2, round=9)
+    error = Refused(reason, "b", "round", 3, "4 or 5", remembered)
+    refusal = pb.Reply.FromString(reply_of(error)).refusal
+    assert pb.Reason.Name(refusal.reason) == f"REASON_{reason.name}"
+    assert refusal.reason != pb.REASON_UNSPECIFIED
+    assert refusal.detail == "round: saw 3, expected 4 or 5"
+    assert (refusal.remembered.epoch, refusal.remembered.round) == (2, 9)
+
+
+def test_the_generated_code_is_that_of_the_proto_file(tmp_path: Path) -> None:
+    source = Path(colme.__file__).parent
+    where = [f"--proto_path={source.parent}", f"--python_out={tmp_path}", f"--pyi_out={tmp_path}"]
+    protoc = [sys.executable, "-m", "grpc_tools.protoc", *where, "colme/node/neighbour.proto"]
+    subprocess.run(protoc, check=True, timeout=60)
+    for name in ("neighbour_pb2.py", "neighbour_pb2.pyi"):
+        assert (tmp_path / "colme/node" / name).read_bytes() == (
+            source / "node" / name
+        ).read_bytes()

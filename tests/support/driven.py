@@ -1,0 +1,139 @@
+"""A driver with a real store and no network: what it posts is kept, with what was stored then."""
+
+import asyncio
+import json
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from colme.node.database import FILE
+from colme.node.driver import Driver
+from colme.node.metrics import Metrics
+from colme.node.pacing import Free, Pacing
+from colme.node.store import Store
+from colme.node.stored import Progress
+from colme.protocol.agent import Settings
+from colme.protocol.messages import ConsensusMessage, Message, ReleaseMessage, SizeMessage
+from colme.rules.release import Profile
+
+PATIENCE = 20.0
+"""Seconds after which a test that waits for something has failed."""
+
+PROFILE = Profile.bounded(0, 1, epsilon=1, sigma2=0.01)
+SETTINGS = Settings.recommended("me", ("b",), PROFILE)
+
+
+async def until(condition: Callable[[], Any]) -> None:
+    """Wait for a condition; TimeoutError if it never comes."""
+    async with asyncio.timeout(PATIENCE):
+        while not condition():
+            await asyncio.sleep(0.002)
+
+
+def stored_progress(folder: Path) -> Progress:
+    """What another process would find in the state now."""
+    with closing(sqlite3.connect(f"file:{folder / FILE}?mode=ro", uri=True)) as connection:
+        (text,) = connection.execute("SELECT snapshot FROM state").fetchone()
+    return Progress.of(None if text is None else json.loads(text))
+
+
+@dataclass
+class Posted:
+    """A message, and how far the state on disk was when it left."""
+
+    peer: str
+    message: Message
+    stored: Progress
+
+
+@dataclass
+class Driven:
+    """A driver, its surroundings and what came of them."""
+
+    folder: Path
+    driver: Driver = field(init=False)
+    store: Store = field(init=False)
+    metrics: Metrics = field(init=False)
+    posts: list[Posted] = field(default_factory=list)
+    draws: list[float] = field(default_factory=list)
+    failures: list[BaseException] = field(default_factory=list)
+    greetings: int = 0
+    answers: bool = True
+    """Whether neighbour b answers what it gets."""
+
+    def post(self, peer: str, message: Message) -> None:
+        self.posts.append(Posted(peer, message, stored_progress(self.folder)))
+        if self.answers:
+            asyncio.get_running_loop().call_soon(self.driver.receive, peer, answer_to(message))
+
+    def noise(self, scale: float) -> int:
+        self.draws.append(scale)
+        return 1000 * len(self.draws)
+
+    def greet(self) -> None:
+        self.greetings += 1
+
+    def counted(self, line: str) -> bool:
+        """Whether the metrics hold this line."""
+        return line in self.metrics.text().decode().splitlines()
+
+    @property
+    def releases(self) -> list[ReleaseMessage]:
+        """Those posted so far, in order."""
+        return [one.message for one in self.posts if isinstance(one.message, ReleaseMessage)]
+
+
+def answer_to(message: Message) -> Message:
+    """What a neighbour of another class would say in the same exchange."""
+    match message:
+        case ReleaseMessage():
+            return ReleaseMessage(round=message.round, release=None)
+        case SizeMessage():
+            return SizeMessage(round=message.round, size=1, degree=1, accepts=False)
+        case ConsensusMessage():
+            return ConsensusMessage(round=message.round, value=0.0)
+
+
+@asynccontextmanager
+async def driven(
+    folder: Path,
+    *,
+    supply: Callable[[int], Sequence[float]] = lambda _: (0.25,),
+    pacing: Pacing | None = None,
+    deadline: float = PATIENCE,
+    last_round: int | None = None,
+    answers: bool = True,
+    settings: Settings = SETTINGS,
+) -> AsyncIterator[Driven]:
+    """The driver of agent `me` with neighbour b, storing and sending but not begun."""
+    one = Driven(folder, answers=answers)
+    one.metrics = Metrics(settings.neighbours, settings.profile.epsilon)
+    one.store = Store.open(folder, name=settings.name, profile=settings.profile)
+    try:
+        one.driver = Driver(
+            settings,
+            one.store,
+            noise=one.noise,
+            supply=supply,
+            post=one.post,
+            greet=one.greet,
+            pacing=pacing or Free(deadline),
+            deadline=deadline,
+            last_round=last_round,
+            metrics=one.metrics,
+            fail=one.failures.append,
+        )
+        run = asyncio.create_task(one.driver.run())
+        try:
+            yield one
+            assert one.failures == []
+        finally:
+            one.driver.stop()
+            one.answers = False
+            run.cancel()
+            await asyncio.gather(run, return_exceptions=True)
+    finally:
+        one.store.close()
