@@ -58,7 +58,7 @@ class Driver:
         fail: Callable[[BaseException], None],
         marks: Mapping[str, int] | None = None,
     ) -> None:
-        self.trouble: str | None = None
+        self._disk: StoreError | None = None
         self.wait = 0.0
         """Seconds to the next round, when last looked at between rounds."""
         self.began: float | None = None
@@ -88,6 +88,11 @@ class Driver:
         self._restore()
 
     @property
+    def trouble(self) -> str | None:
+        """Why nothing can be stored at present."""
+        return None if self._disk is None else str(self._disk)
+
+    @property
     def standing(self) -> Standing:
         """How far this node has come, as far as it is stored: all that it may have sent."""
         return Standing(epoch=self._store.epoch, round=max(self._journal.round, self._store.floor))
@@ -105,15 +110,15 @@ class Driver:
 
     async def flush(self) -> None:
         """Until what has been taken in is stored, or can't be."""
-        if self.trouble is None:
+        if self._disk is None:
             await self._journal.flush()
 
     def observe(
         self, samples: Sequence[float], marks: Mapping[str, int] | None = None
     ) -> "asyncio.Future[None]":
         """Take samples in, all or none; the result is there once they are stored."""
-        if self.trouble is not None:
-            raise StoreError("state", self.trouble, "a disk that can be written to; try again")
+        if self._disk is not None:
+            raise self._disk
         for number, value in enumerate(samples):
             if not is_finite_number(value):
                 raise SampleError(f"sample {number}", type(value).__name__, "a finite number")
@@ -122,7 +127,7 @@ class Driver:
 
     def receive(self, peer: str, message: Message) -> None:
         """Take a neighbour's message, or raise Refused."""
-        if self.trouble is not None:
+        if self._disk is not None:
             return
         self._require_plausible(peer, message)
         if self.began is None:
@@ -168,7 +173,7 @@ class Driver:
         self._log.error("state can't be stored; rounds rest until it can", why=str(error))
         retry, failure = FIRST_RETRY, error
         while True:
-            self.trouble = str(failure)
+            self._disk = failure
             self._metrics.store_failed()
             self._journal.drop(failure)
             await asyncio.sleep(retry * SystemRandom().uniform(0.5, 1))
@@ -179,7 +184,7 @@ class Driver:
             except StoreError as again:
                 failure = again
         self._restore()
-        self.trouble = None
+        self._disk = None
         self._log.info("state can be stored again")
         if self._running:
             self._schedule_next()

@@ -19,10 +19,14 @@ def owner_token(folder: Path) -> str:
         return read_token(folder)
     except OSError as error:
         raise IdentityError("token", str(path), f"a place to write ({error.strerror})") from None
-    with open(file, "w", encoding="ascii") as out:
-        out.write(f"{secrets.token_urlsafe(32)}\n")
-        out.flush()
-        os.fsync(out.fileno())
+    try:
+        with open(file, "w", encoding="ascii") as out:
+            out.write(f"{secrets.token_urlsafe(32)}\n")
+            out.flush()
+            os.fsync(out.fileno())
+    except OSError as error:
+        path.unlink()  # Half a token would be in the way of the next start.
+        raise IdentityError("token", str(path), f"room to write ({error.strerror})") from None
     return read_token(folder)
 
 

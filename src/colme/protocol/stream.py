@@ -129,6 +129,8 @@ class Spread:
 
 def is_finite_number(value: object) -> bool:
     """Whether it can be a sample: anything may come from a data source."""
+    if isinstance(value, bool):
+        return False
     try:
         return isfinite(value)  # type: ignore[arg-type]
     except (TypeError, OverflowError):

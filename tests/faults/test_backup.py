@@ -1,0 +1,112 @@
+"""Noise is drawn once: whoever comes back with less than it has sent is stopped by those who know.
+
+"Noising the same samples again leaks" (`colme.node.store`). A node can't tell that its own state
+is an old one; its neighbours can, and it asks them before it sends anything.
+"""
+
+from pathlib import Path
+from shutil import rmtree
+
+from colme.cli.app import run
+from colme.node.fleet import Member
+from colme.node.overview import Overview
+from support.processes import (
+    Nodes,
+    acquainted,
+    log_file,
+    received,
+    require_each_sample_noised_once,
+)
+
+STALE = "Going on would noise samples twice. Put the newest state back"
+
+
+def require_refused(nodes: Nodes, victim: Member, others: list[Member]) -> None:
+    """It ends by itself, with the words, and its neighbours have not had a message of it."""
+    before = [received(one, victim) for one in others]
+    assert all(before), "they have known it"
+    nodes.start(victim)
+    assert nodes.ended(victim) == 2
+    last = log_file(victim).read_text().splitlines()[-1]
+    assert last.startswith("colme: state: saw 'start ")
+    assert STALE in last
+    for one in others:
+        nodes.advance(one, 2)  # What was under way has arrived.
+    assert [received(one, victim) for one in others] == before
+
+
+def copy(member: Member, file: Path) -> None:
+    assert run(["state", "backup", str(member.config.state), str(file)]) == 0
+
+
+def bring_back(file: Path, member: Member) -> None:
+    assert run(["state", "restore", str(file), str(member.config.state)]) == 0
+    assert Overview.of(member.config.state).from_backup
+
+
+def test_an_old_backup_is_refused_and_the_newest_is_accepted(tmp_path: Path) -> None:
+    """Both made with `colme state backup`: one beside the running node, one after it stopped."""
+    members = acquainted(tmp_path / "nodes", 3)
+    victim, *others = members
+    with Nodes(*members) as nodes:
+        nodes.ready()
+        nodes.advance(victim, 20)
+        copy(victim, tmp_path / "old")
+        nodes.advance(victim, 20)
+        nodes.stop(victim)
+        copy(victim, tmp_path / "newest")
+        stored = Overview.of(victim.config.state)
+
+        bring_back(tmp_path / "old", victim)
+        assert Overview.of(victim.config.state).round < stored.round
+        require_refused(nodes, victim, others)
+
+        # One that has to vouch for it too is away: no round begins.
+        nodes.kill(others[1])
+        bring_back(tmp_path / "newest", victim)
+        nodes.start(victim)
+        nodes.until("the word of one", lambda: nodes.neighbour(victim, others[0]).get("connected"))
+        nodes.until("no answer", lambda: nodes.neighbour(victim, others[1]).get("last_error"))
+        nodes.advance(others[0])
+        waiting = nodes.status(victim)
+        assert waiting["round"] == stored.round
+        assert waiting["troubles"] == ["not joined yet: waiting for the neighbours' answers"]
+        assert Overview.of(victim.config.state).from_backup
+        nodes.start(others[1])
+        nodes.until("a round", lambda: nodes.round(victim) > stored.round)
+        nodes.ready()
+        assert not Overview.of(victim.config.state).from_backup
+        assert nodes.status(victim)["epoch"] == stored.epoch + 1
+        nodes.stop(victim)
+    require_each_sample_noised_once(victim)
+
+
+def test_a_state_that_is_gone_is_missed_by_the_neighbours(tmp_path: Path) -> None:
+    """Without the owner's word it is refused; with it, it begins after all that they have seen."""
+    members = acquainted(tmp_path, 3)
+    victim, *others = members
+    with Nodes(*members) as nodes:
+        nodes.ready()
+        nodes.advance(victim, 20)
+        nodes.kill(victim)
+        before = Overview.of(victim.config.state)
+        rmtree(victim.config.state)
+        require_refused(nodes, victim, others)
+
+        rmtree(victim.config.state)
+        nodes.start(victim, "--state-lost")
+        nodes.until("a round", lambda: nodes.round(victim) > before.round)
+        nodes.ready()
+        now = nodes.status(victim)
+        assert now["epoch"] > before.epoch
+        nodes.agree(3, victim)
+        stored = Overview.of(victim.config.state, entries=1_000_000)
+        assert stored.floor >= before.round
+        assert stored.last_entries[-1].round > before.round
+        nodes.suspect(victim, others, suspect=False)
+
+        nodes.stop(victim)
+        nodes.start(victim)  # From now on it has a state like any other.
+        nodes.until("a round", lambda: nodes.round(victim) > now["round"])
+        assert nodes.status(victim)["epoch"] == now["epoch"] + 1
+    require_each_sample_noised_once(victim)

@@ -1,0 +1,176 @@
+"""A node that crashes, hangs or is told to stop: the others go on, and it comes back."""
+
+import json
+import signal
+from math import isfinite
+from pathlib import Path
+from threading import Event, Thread
+from time import monotonic
+
+import pytest
+
+from colme.cli.app import run
+from colme.node.fleet import Member
+from colme.node.overview import Overview
+from support.processes import (
+    HTTP,
+    Nodes,
+    acquainted,
+    ask,
+    require_each_sample_noised_once,
+)
+
+
+def require_a_finite_estimate(member: Member) -> None:
+    code, text = ask(member, "/estimate")
+    assert code == 200
+    answer = json.loads(text)
+    assert all(isfinite(answer[name]) for name in ("value", "local"))
+    lo, hi = member.config.agreed.bounds
+    assert lo < answer["value"] < hi
+
+
+def test_a_killed_node_is_not_waited_for_and_returns_to_the_current_round(tmp_path: Path) -> None:
+    """ "A neighbour that missed three rounds is suspect … Restart: load state, take a new boot
+    epoch, join the current round." What it had released before is not noised again."""
+    members = acquainted(tmp_path, 3)
+    victim, *others = members
+    with Nodes(*members) as nodes:
+        nodes.ready()
+        nodes.agree(3)
+        nodes.advance(victim, 20)
+        before = nodes.status(victim)
+        nodes.kill(victim)
+        last = Overview.of(victim.config.state).round
+        nodes.suspect(victim, others)
+        away = [nodes.advance(one, 40) for one in others]
+        nodes.agree(2, *others)
+
+        nodes.start(victim)
+        nodes.until("caught up", lambda: nodes.round(victim) > max(away))
+        nodes.suspect(victim, others, suspect=False)
+        nodes.agree(3)
+        for one in members:
+            nodes.advance(one)
+            require_a_finite_estimate(one)
+        after = nodes.status(victim)
+        assert after["epoch"] == before["epoch"] + 1
+        assert after["samples"]["taken"] > before["samples"]["taken"]
+        begun, missed = after["samples"]["taken"] / 3, max(away) - last
+        assert begun < after["round"] - missed + 10, "missed rounds are never replayed"
+    for one in members:
+        require_each_sample_noised_once(one)
+
+
+def test_a_node_that_hung_catches_up(tmp_path: Path) -> None:
+    """A pulled cable: its process, its sessions and its timers stand still for some rounds."""
+    members = acquainted(tmp_path, 3)
+    victim, *others = members
+    with Nodes(*members) as nodes:
+        nodes.ready()
+        nodes.send(victim, signal.SIGSTOP)
+        nodes.suspect(victim, others)
+        missed = max(nodes.advance(one, 50) for one in others)
+        nodes.send(victim, signal.SIGCONT)
+        nodes.until("caught up", lambda: nodes.round(victim) > missed)
+        nodes.suspect(victim, others, suspect=False)
+        nodes.agree(3)
+        for one in members:
+            require_a_finite_estimate(one)
+        assert nodes.status(victim)["epoch"] == 1
+    require_each_sample_noised_once(victim)
+
+
+def test_a_node_that_is_told_to_stop_ends_at_once_and_well(tmp_path: Path) -> None:
+    members = acquainted(tmp_path, 2)
+    with Nodes(*members) as nodes:
+        nodes.ready()
+        for number, member in zip((signal.SIGTERM, signal.SIGINT), members, strict=True):
+            began = monotonic()
+            nodes.send(member, number)
+            assert nodes.ended(member) == 0
+            assert monotonic() - began < 5
+    for member in members:
+        assert not list(member.config.state.glob("*-wal")), "closed, not dropped"
+        require_each_sample_noised_once(member)
+
+
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM])
+def test_every_acknowledged_sample_outlives_the_process(
+    ending: signal.Signals, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (member,) = acquainted(tmp_path, 1, HTTP)
+    acknowledged = 0
+
+    def feed() -> None:
+        nonlocal acknowledged
+        while ask(member, "/samples", 0.5)[0] == 200:
+            acknowledged += 1
+
+    with Nodes(member) as nodes:
+        nodes.ready()
+        feeder = Thread(target=feed)
+        feeder.start()
+        try:
+            nodes.until("50 samples", lambda: acknowledged >= 50)
+        finally:
+            nodes.send(member, ending)
+            feeder.join()
+        assert nodes.ended(member) == (-ending if ending == signal.SIGKILL else 0)
+        assert run(["state", "show", str(member.config.state), "--json"]) == 0
+        stored = json.loads(capsys.readouterr().out)["taken"]
+        assert stored - acknowledged in (0, 1), "but for one whose answer got lost"
+        nodes.start(member)
+        nodes.ready()
+        assert nodes.status(member)["samples"]["taken"] == stored
+
+
+def test_the_rows_of_a_growing_file_are_taken_once_each_across_crashes(tmp_path: Path) -> None:
+    path = tmp_path / "data.csv"
+    (member,) = acquainted(
+        tmp_path / "nodes",
+        1,
+        {"source": f'kind = "file"\npath = "{path}"\ncolumn = "x"\npoll = 0.01'},
+    )
+    path.write_text("y,x\n")
+    enough = Event()
+    rows = 0
+
+    def grow() -> None:
+        nonlocal rows
+        with path.open("a", buffering=1) as file:
+            while not enough.wait(0.0005):
+                rows += 1
+                # Flushed in two halves: a line is not one before its end.
+                file.write("1,")
+                file.flush()
+                file.write(f"{0.4 + rows * 1e-6}\n")
+
+    with Nodes(member) as nodes:
+        nodes.ready()
+        writer = Thread(target=grow)
+        writer.start()
+        try:
+            for taken in (200, 600, 1000):
+                require_taken(nodes, member, taken)
+                nodes.kill(member)
+                nodes.start(member)
+            nodes.ready()
+        finally:
+            enough.set()
+            writer.join()
+        require_taken(nodes, member, rows)
+        nodes.advance(member, 2)
+        assert samples_taken(nodes, member) == rows
+        assert nodes.status(member)["epoch"] == 4
+        code, text = ask(member, "/estimate")
+        assert code == 200
+        assert json.loads(text)["local"] == pytest.approx(0.4 + (rows + 1) / 2 * 1e-6, abs=1e-7)
+
+
+def require_taken(nodes: Nodes, member: Member, least: int) -> None:
+    nodes.until(f"{least} samples", lambda: samples_taken(nodes, member) >= least)
+
+
+def samples_taken(nodes: Nodes, member: Member) -> int:
+    return int(nodes.status(member).get("samples", {}).get("taken", 0))

@@ -1,0 +1,148 @@
+"""A node inside another program: `async with colme.Node(config) as node`."""
+
+import asyncio
+import tomllib
+from collections.abc import Callable
+from math import inf, nan
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import colme
+from colme.errors import ConfigError, LocalProtocolError, NetworkError, SampleError, StoreError
+from colme.node.fleet import CONFIG, Member
+from colme.node.overview import Overview
+from support.processes import HTTP, PATIENCE, acquainted
+
+INTERVAL = 0.2
+AGREED = f"bounds = [0, 1]\ninterval = {INTERVAL}"
+
+
+def neighbours(folder: Path) -> list[Member]:
+    """Two nodes whose rounds go by the clock and whose samples are fed by the program."""
+    return acquainted(folder, 2, HTTP | {"agreed": AGREED, "pace": ""})
+
+
+def as_fields(member: Member) -> dict[str, Any]:
+    """The configuration as plain data, with no owner's side."""
+    fields = tomllib.loads((member.folder / CONFIG).read_text())
+    for name in ("identity", "state"):
+        fields[name] = str(member.folder / fields[name])
+    for one in fields["neighbours"]:
+        one["certificate"] = str(member.folder / one["certificate"])
+    return fields | {"owner": False}
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Fails if it takes too long."""
+    async with asyncio.timeout(PATIENCE):
+        while not condition():
+            await asyncio.sleep(INTERVAL / 4)
+
+
+def test_two_nodes_in_one_process_learn_from_each_other(tmp_path: Path) -> None:
+    """One is made from a dict, the other from its file."""
+    here, there = neighbours(tmp_path)
+
+    async def program() -> None:
+        fields = as_fields(here)
+        async with colme.Node(fields) as a, colme.Node(there.folder / CONFIG) as b:
+            assert (a.name, b.name) == (here.name, there.name)
+            with pytest.raises(LocalProtocolError, match="at least one sample first"):
+                a.estimate()
+            for n in range(200):
+                a.observe(0.4 + n % 2 / 10)
+                b.observe(0.4 + n % 2 / 10)
+            await a.observe(0.45)
+            assert Overview.of(here.config.state).taken == 201, "stored, once awaited"
+            await until(lambda: a.estimate().class_size == b.estimate().class_size == 2)
+            first = a.estimate()
+            assert first.local == pytest.approx(0.45)
+            assert (first.samples, b.estimate().samples) == (201, 200)
+            assert first.low <= first.value <= first.high
+            await until(lambda: min(one.estimate().round for one in (a, b)) > first.round + 2)
+            assert a.status()["neighbours"][0]["connected"]
+            assert a.troubles() == b.troubles() == []
+        # Left, they are gone: the same nodes can be entered again.
+        async with colme.Node(str(there.folder / CONFIG)) as b:
+            assert b.status()["epoch"] == 2
+            assert b.estimate().samples == 200
+
+    asyncio.run(program())
+
+
+def test_a_bad_sample_is_refused_and_the_node_goes_on(tmp_path: Path) -> None:
+    member, _ = neighbours(tmp_path)
+
+    async def program() -> None:
+        async with colme.Node(as_fields(member)) as node:
+            await node.observe(0.25)
+            for bad in (nan, inf, "0.5", None):
+                with pytest.raises(SampleError, match="a finite number"):
+                    node.observe(bad)  # type: ignore[arg-type]
+            with pytest.raises(SampleError, match="sample 1"):
+                await node.take([0.5, nan])
+            await node.observe(0.75)
+            await until(lambda: node.estimate().round > 0)
+            assert node.estimate().samples == 2
+            assert node.estimate().local == pytest.approx(0.5)
+
+    asyncio.run(program())
+
+
+def test_a_program_that_fails_leaves_a_state_that_can_be_used(tmp_path: Path) -> None:
+    member, _ = neighbours(tmp_path)
+
+    async def failing() -> None:
+        async with colme.Node(as_fields(member)) as node:
+            node.observe(0.5)
+            raise ZeroDivisionError
+
+    async def program() -> None:
+        with pytest.raises(ZeroDivisionError):
+            await failing()
+        assert Overview.of(member.config.state).taken == 1, "taken in, so stored"
+        async with colme.Node(as_fields(member)) as node:
+            assert node.estimate().samples == 1
+
+    asyncio.run(program())
+
+
+def test_a_start_that_is_refused_leaves_nothing_behind(tmp_path: Path) -> None:
+    """The state is free for the next attempt, and nobody listens."""
+    member, other = neighbours(tmp_path)
+
+    async def program() -> None:
+        taken = as_fields(member) | {"listen": other.config.listen}
+        async with colme.Node(as_fields(other)):
+            with pytest.raises(NetworkError, match="a free port"):
+                await colme.Node(taken).__aenter__()
+            with pytest.raises(StoreError, match="in use by another process"):
+                await colme.Node(as_fields(other)).__aenter__()
+            async with colme.Node(as_fields(member)) as node:
+                await until(lambda: node.status()["neighbours"][0]["connected"])
+                assert node.status()["epoch"] == 2
+
+    asyncio.run(program())
+
+
+def test_made_up_data_and_real_samples_do_not_mix(tmp_path: Path) -> None:
+    """The noise of made-up data may be repeatable."""
+    member, _ = acquainted(tmp_path, 2)
+
+    async def program() -> None:
+        async with colme.Node(as_fields(member)) as node:
+            with pytest.raises(LocalProtocolError, match="a source other than synthetic"):
+                node.observe(0.5)
+
+    asyncio.run(program())
+
+
+def test_a_configuration_that_is_wrong_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    member, _ = neighbours(tmp_path)
+    with pytest.raises(ConfigError, match=r"privacy\.epsilon"):
+        colme.Node(as_fields(member) | {"privacy": {"epsilon": 0}})
+    with pytest.raises(ConfigError, match="configuration"):
+        colme.Node(tmp_path / "nowhere.toml")
+    assert not member.config.state.exists()

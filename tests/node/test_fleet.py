@@ -1,0 +1,137 @@
+"""A fleet of real processes is the algorithm in memory, to the last bit; and its command."""
+
+import json
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Sequence
+from pathlib import Path
+from socket import create_server
+
+import pytest
+
+from colme.cli.app import run
+from colme.errors import NodeError
+from colme.node.config import NodeConfig, SyntheticSource, split_address
+from colme.node.fleet import Fleet, Member, Outcome, Plan, outcome, prepare
+from colme.node.overview import Overview
+from colme.node.sources import SyntheticSource as Synthetic
+from colme.protocol.agent import Agent
+from colme.protocol.events import Begin, Estimate, Received
+from support.processes import rewritten
+
+PLAN = Plan(
+    agents=6, degree=3, rounds=40, means=(0.5, 0.6), samples=3, epsilon=4, scripted_noise=True
+)
+
+
+def in_memory(members: Sequence[Member], rounds: int) -> dict[str, Estimate]:
+    """The same agents on the same data and noise, delivered as `colme.Network` does."""
+    agents = {one.name: Agent(one.config.settings(one.name)) for one in members}
+    sources = {one.name: synthetic(one.config) for one in members}
+    noise = {name: source.noise() for name, source in sources.items()}
+    for number in range(1, rounds + 1):
+        in_flight = deque[tuple[str, str, object]]()
+        for name, agent in agents.items():
+            for sample in sources[name].samples(number):
+                agent.observe(sample)
+            begin = Begin(number, tuple(noise[name](scale) for scale in agent.draws_due))
+            in_flight.extend((name, *sent) for sent in agent.step(begin).send)
+        while in_flight:
+            sender, receiver, message = in_flight.popleft()
+            effects = agents[receiver].step(Received(sender, message))  # type: ignore[arg-type]
+            in_flight.extend((receiver, *sent) for sent in effects.send)
+    return {name: agent.estimate for name, agent in agents.items()}
+
+
+def synthetic(config: NodeConfig) -> Synthetic:
+    assert isinstance(config.source, SyntheticSource)
+    return Synthetic(config.source)
+
+
+def in_processes(members: Sequence[Member], rounds: int) -> Outcome:
+    with Fleet(members) as fleet:
+        *_, last = fleet.watch()
+    return outcome(last, rounds)
+
+
+@pytest.mark.parametrize("rule", ["recommended", "paper"])
+def test_a_fleet_ends_with_the_very_numbers_of_agents_in_memory(rule: str, tmp_path: Path) -> None:
+    lo, hi = PLAN.bounds
+    agreed = f'bounds = [{lo!r}, {hi!r}]\nrounds = "free"\nrule = "{rule}"'
+    members = [rewritten(one, {"agreed": agreed}) for one in prepare(PLAN, tmp_path / "fleet")]
+    expected = in_memory(members, PLAN.rounds)
+    seen = in_processes(members, PLAN.rounds)
+    assert {one["name"]: one["estimate"] for one in seen.agents} == {
+        name: one.value for name, one in expected.items()
+    }
+    assert {one["name"]: (one["local"], one["class_size"]) for one in seen.agents} == {
+        name: (one.local, one.class_size) for name, one in expected.items()
+    }
+    assert all(one["rounds"] == PLAN.rounds for one in seen.agents)
+    assert any(one.collaborative for one in expected.values()), "else this compares local means"
+    assert {one.class_size for one in expected.values()} == {2, 3}, "both classes are found"
+
+
+def test_the_command_prints_one_object_and_keeps_what_it_is_told_to_keep(tmp_path: Path) -> None:
+    folder = tmp_path / "kept"
+    size = ["--agents", "3", "--degree", "2", "--rounds", "30", "--samples", "2", "--means", "0.5"]
+    command = [sys.executable, "-m", "colme", "fleet", *size, "--json", "--keep", str(folder)]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.count("\n") == 1
+    printed = json.loads(ended.stdout)
+    assert printed.keys() == {"agents", "mse_local", "mse_estimate", "rounds_per_second"}
+    for agent in printed["agents"]:
+        assert agent.keys() == {"name", "truth", "local", "estimate", "class_size", "rounds"}
+        assert (agent["truth"], agent["rounds"]) == (0.5, 30)
+    squares = [(agent["estimate"] - agent["truth"]) ** 2 for agent in printed["agents"]]
+    assert printed["mse_estimate"] == pytest.approx(sum(squares) / 3)
+    assert printed["rounds_per_second"] > 0
+    for agent in printed["agents"]:
+        of_it = folder / agent["name"]
+        assert NodeConfig.load(of_it / "node.toml").pace.last_round == 30
+        assert (of_it / "identity" / "identity.pem").is_file()
+        assert '"event": "started"' in (of_it / "node.log").read_text()
+        stored = Overview.of(of_it / "state")
+        assert (stored.name, stored.round, stored.taken) == (agent["name"], 30, 60)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("--keep {full}", "--keep: saw '{full}', expected a new or empty folder"),
+        ("--agents 4 --degree 4", "--degree: saw 4, expected 0 to 3, below --agents"),
+        ("--agents 5 --degree 3", "--degree: saw 3, expected an even product"),
+        ("--means 0.2,x", "--means"),
+        ("--epsilon 0", "epsilon"),
+        ("--sigma nan", "sigma"),
+    ],
+)
+def test_what_can_never_be_is_one_line_and_code_2(
+    options: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "something").touch()
+    full = str(tmp_path)
+    assert run(["fleet", *(part.format(full=full) for part in options.split())]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("colme: ")
+    assert printed.err.count("\n") == 1
+    assert words.format(full=full) in printed.err
+    assert [path.name for path in tmp_path.iterdir()] == ["something"]
+
+
+def test_a_node_that_dies_ends_the_fleet_with_its_last_words(tmp_path: Path) -> None:
+    members = prepare(Plan(agents=2, degree=1, means=(0.5,)), tmp_path / "fleet")
+    unlucky = members[1]
+    with (
+        create_server(split_address(unlucky.config.listen)),
+        pytest.raises(NodeError, match="a free port of this machine") as raised,
+        Fleet(members) as fleet,
+    ):
+        for _ in fleet.watch():
+            pass
+    assert raised.value.field == unlucky.name
+    assert "exit code 2" in str(raised.value)
+    assert all(fleet.process(member).poll() is not None for member in members)
