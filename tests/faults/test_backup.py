@@ -101,8 +101,9 @@ def test_a_state_that_is_gone_is_missed_by_the_neighbours(tmp_path: Path) -> Non
         assert now["epoch"] > before.epoch
         nodes.agree(3, victim)
         stored = Overview.of(victim.config.state, entries=1_000_000)
-        assert stored.floor >= before.round
-        assert stored.last_entries[-1].round > before.round
+        # It may have been killed after it stored its last round and before it sent any of it.
+        assert stored.floor >= before.round - 1
+        assert stored.last_entries[-1].round > stored.floor
         nodes.suspect(victim, others, suspect=False)
 
         nodes.stop(victim)
