@@ -50,6 +50,7 @@ def _application(names: Iterable[str]) -> typer.Typer:
         name="colme",
         help="Agents learn their own means faster together than alone: no server, privately.",
         add_completion=True,
+        rich_markup_mode=None,  # It would take the extras' brackets for markup.
     )
     app.callback()(_options)
     for name in names:
@@ -82,7 +83,7 @@ def run(arguments: Sequence[str]) -> int:
         return command.main(list(arguments) or ["--help"], "colme", standalone_mode=False) or 0
     except (typer.Abort, KeyboardInterrupt):
         print(
-            "colme: interrupted; what is finished is kept, and the same command resumes",
+            "colme: interrupted; a study keeps what is finished, and the same command resumes it",
             file=sys.stderr,
         )
         return INTERRUPTED

@@ -21,8 +21,8 @@ DEFAULT = Plan()
 
 
 def fleet(
-    agents: Annotated[int, typer.Option(help="Nodes.", min=1, max=200)] = DEFAULT.agents,
-    degree: Annotated[int, typer.Option(help="Neighbours of each.", min=0)] = DEFAULT.degree,
+    agents: Annotated[int, typer.Option(help="Nodes.", min=2, max=200)] = DEFAULT.agents,
+    degree: Annotated[int, typer.Option(help="Neighbours of each.", min=1)] = DEFAULT.degree,
     rounds: Annotated[int, typer.Option(help="Rounds.", min=1)] = DEFAULT.rounds,
     samples: Annotated[int, typer.Option(help="Samples a round.", min=1)] = DEFAULT.samples,
     means: Annotated[str, typer.Option(help="True means of the classes.")] = ",".join(
@@ -96,9 +96,9 @@ def _table(sights: Sequence[Sight], plan: Plan) -> Table:
 
 
 def _print_sums(console: Console, result: Outcome) -> None:
-    gain = result.mse_local / result.mse_estimate
+    share = result.mse_estimate / result.mse_local
     console.print(
-        f"mean squared error: alone {result.mse_local:.3g}, together {result.mse_estimate:.3g} "
-        f"({gain:.2f} times less)"
+        f"mean squared error: alone {result.mse_local:.3g}, together {result.mse_estimate:.3g}: "
+        f"{share:.2f} of it"
     )
     console.print(f"{result.rounds_per_second:.1f} rounds per second")

@@ -52,7 +52,7 @@ def renew(
 
 
 def _print(certificate: Certificate) -> None:
-    valid = certificate.not_before <= datetime.now(UTC) <= certificate.not_after
+    valid = certificate.is_valid(datetime.now(UTC))
     typer.echo(f"name         {certificate.name}")
     typer.echo(f"fingerprint  {certificate.fingerprint}")
     typer.echo(

@@ -1,5 +1,6 @@
 """Who is let in: neighbours that agree with me, and whose state is no older than I remember."""
 
+import secrets
 from collections.abc import Mapping
 
 from colme.errors import MessageError, StaleStateError
@@ -21,12 +22,12 @@ class Admission:
     def __init__(self, agreement: Agreement, remembered: Mapping[str, Standing]) -> None:
         self._agreement = agreement
         self.remembered = dict(remembered)
-        self._hellos: dict[str, int] = {}
+        self._boot = secrets.randbits(64)
+        self._boots: dict[str, tuple[int, int]] = {}
 
-    def greeting(self, peer: str, mine: Standing) -> bytes:
-        """A hello to this neighbour."""
-        self._hellos[peer] = self._hellos.get(peer, 0) + 1
-        return self._hello(mine)
+    def greeting(self, told: Standing) -> bytes:
+        """A hello; its round is the last one of mine that may have reached the neighbour."""
+        return self._hello(told)
 
     def question(self) -> bytes:
         """A hello that only asks whether we would get along."""
@@ -38,6 +39,7 @@ class Admission:
             facts=dict(self._agreement.facts),
             standing=to_wire(mine),
             check=check,
+            boot=self._boot,
         )
         return pb.Frame(hello=hello).SerializeToString()
 
@@ -47,17 +49,20 @@ class Admission:
         remembered = self.remembered.get(peer, NEVER)
         if not hello.check:
             theirs = _theirs(peer, hello)
-            if theirs.epoch < remembered.epoch or theirs.round < remembered.round:
+            epoch, boot = self._boots.get(peer, (0, 0))
+            cloned = epoch == theirs.epoch and boot != hello.boot
+            if theirs.epoch < remembered.epoch or theirs.round < remembered.round or cloned:
                 raise Refused(
                     Reason.STALE_STATE,
                     peer,
                     "standing",
                     f"start {theirs.epoch}, round {theirs.round}",
-                    f"at least start {remembered.epoch}, round {remembered.round}: your state is "
-                    "an old one, and to go on from it would noise samples twice",
+                    f"at least start {remembered.epoch}, round {remembered.round}, and one process "
+                    "alone: your state is an old one or a copy, and would noise samples twice",
                     remembered,
                 )
             self.remembered[peer] = theirs
+            self._boots[peer] = (theirs.epoch, hello.boot)
         return pb.Welcome(standing=to_wire(mine), remembered=to_wire(remembered))
 
     def round_of(self, peer: str) -> int:
@@ -71,18 +76,12 @@ class Admission:
             self.remembered[peer] = Standing(epoch=before.epoch, round=round_)
         return self.remembered[peer]
 
-    def require_newest(self, peer: str, remembered: Standing, mine: Standing) -> None:
-        """My own state must not be older than what a neighbour remembers of me."""
-        first = self._hellos.get(peer) == 1
-        if (
-            remembered.round > mine.round
-            or remembered.epoch > mine.epoch
-            # Somebody else has been here under my name and number.
-            or (first and remembered.epoch == mine.epoch)
-        ):
+    def require_newest(self, peer: str, remembered: Standing, told: Standing) -> None:
+        """A neighbour must not remember more of me than I have stored of what I told it."""
+        if remembered.round > told.round or remembered.epoch > told.epoch:
             raise StaleStateError(
                 "state",
-                f"start {mine.epoch}, round {mine.round}",
+                f"start {told.epoch}, and {peer} told up to round {told.round}",
                 f"the newest: {peer} has seen start {remembered.epoch}, round {remembered.round}. "
                 "Going on would noise samples twice. Put the newest state back; if it is lost, "
                 "begin with an empty one and --state-lost, and never feed it old samples",

@@ -1,5 +1,6 @@
 """A node's configuration: one validated object, from TOML or from Python."""
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from ipaddress import ip_address
@@ -18,12 +19,17 @@ from colme.rules.release import Profile
 Seconds = Annotated[float, Field(gt=0, lt=inf)]
 
 
+_HOST_AND_PORT = re.compile(
+    r"(\[(?P<ipv6>[0-9a-f:.%\w]+)\]|(?P<host>[^\s:/\[\]]+)):(?P<port>\d{1,5})", re.ASCII | re.I
+)
+
+
 def split_address(text: str) -> tuple[str, int]:
     """Host and port of `host:port`; an IPv6 host stands in brackets."""
-    host, colon, port = text.rpartition(":")
-    if not (host and colon and port.isdecimal() and int(port) < 2**16):
-        raise ValueError("Input should be host:port, such as 127.0.0.1:7400")
-    return host.removeprefix("[").removesuffix("]"), int(port)
+    parts = _HOST_AND_PORT.fullmatch(text)
+    if parts is None or int(parts["port"]) >= 2**16:
+        raise ValueError("Input should be host:port, such as 127.0.0.1:7400 or [::1]:7400")
+    return parts["ipv6"] or parts["host"], int(parts["port"])
 
 
 def _address(text: str) -> str:

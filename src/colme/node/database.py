@@ -38,7 +38,8 @@ _TABLES = (
     CREATE TABLE state (
         one INTEGER PRIMARY KEY CHECK (one = 1),
         snapshot TEXT,
-        released BLOB
+        released BLOB,
+        told TEXT NOT NULL DEFAULT '{}'
     )
     """,
     """

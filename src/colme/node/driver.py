@@ -12,11 +12,12 @@ from colme.node.journal import Journal
 from colme.node.log import logger
 from colme.node.metrics import Metrics
 from colme.node.pacing import Pacing
+from colme.node.plausible import require_plausible
 from colme.node.refusal import Reason, Refused
 from colme.node.store import Standing, Store
 from colme.protocol.agent import Agent, Settings
 from colme.protocol.events import Begin, Deadline, Event, Received, Returned
-from colme.protocol.messages import Message, ReleaseMessage
+from colme.protocol.messages import Message
 from colme.protocol.network import NoiseSource
 from colme.protocol.state import SUSPECT_AFTER, Phase
 from colme.protocol.stream import is_finite_number
@@ -31,8 +32,6 @@ FARTHEST = 2**40
 """Rounds ahead that a neighbour can be at most: at 1,000 a second, after 34 years."""
 HELLO_DEADLINES = 10
 """A neighbour's hello within so many deadlines of its last one is no reason to wait for it."""
-ABSURD = 40.0
-"""Standard deviations beyond the bounds where no released mean ever is (chance: below 1e-20)."""
 
 
 class Driver:
@@ -78,7 +77,7 @@ class Driver:
         self._journal = Journal(store, post=post, metrics=metrics, marks=marks or {})
         self._log = logger(node=settings.name)
         self._loop = asyncio.get_running_loop()
-        self._running = False
+        self._running = self._stopped = False
         self._next: asyncio.Handle | None = None
         self._patience: asyncio.TimerHandle | None = None
         self._open_exchange: tuple[int, Phase] = (0, Phase.IDLE)
@@ -97,14 +96,27 @@ class Driver:
         """How far this node has come, as far as it is stored: all that it may have sent."""
         return Standing(epoch=self._store.epoch, round=max(self._journal.round, self._store.floor))
 
+    def told(self, peer: str) -> Standing:
+        """What a neighbour may know of me, as far as it is stored."""
+        return Standing(epoch=self._store.epoch, round=self._journal.told(peer))
+
+    async def admit(self, peer: str) -> None:
+        """A neighbour let me in: from now on it may be told, once that is stored."""
+        if self._disk is not None:
+            raise StoreError(*self._disk.args)
+        await self._journal.admit(peer)
+
     def start(self, heard: int) -> None:
         """Begin with rounds; `heard` is the round in which the neighbours are."""
+        if self._stopped:
+            return
         self._running = True
         number, wait = self._pacing.next_round(self._past, alone=False)
         self._schedule(heard if self._is_worth_following(heard) else number, wait)
 
     def stop(self) -> None:
-        """Begin no further rounds."""
+        """Begin no further rounds, ever."""
+        self._stopped = True
         self._running = False
         self._forget_timers()
 
@@ -118,7 +130,7 @@ class Driver:
     ) -> "asyncio.Future[None]":
         """Take samples in, all or none; the result is there once they are stored."""
         if self._disk is not None:
-            raise self._disk
+            raise StoreError(*self._disk.args)
         for number, value in enumerate(samples):
             if not is_finite_number(value):
                 raise SampleError(f"sample {number}", type(value).__name__, "a finite number")
@@ -129,7 +141,7 @@ class Driver:
         """Take a neighbour's message, or raise Refused."""
         if self._disk is not None:
             return
-        self._require_plausible(peer, message)
+        require_plausible(peer, message, self._settings)
         if self.began is None:
             self._early.setdefault(peer, deque(maxlen=EARLY_MESSAGES)).append(message)
             return
@@ -152,6 +164,8 @@ class Driver:
         Not for one that says hello time and again: it would be waited for in vain.
         """
         self.remember(peer, standing)
+        if self._disk is not None:
+            return
         now, patience = self._loop.time(), HELLO_DEADLINES * self._deadline
         epoch, last = self._returned.get(peer, (0, -patience))
         if standing.epoch > epoch or now - last >= patience:
@@ -225,6 +239,8 @@ class Driver:
 
     def _begin(self, number: int) -> None:
         self._next = None
+        if self._disk is not None:
+            return
         first, self.began = self.began is None, self.began or time()
         self._observe(self._supply(number))
         draws = tuple(self._noise(scale) for scale in self.agent.draws_due)
@@ -289,7 +305,9 @@ class Driver:
 
     def _is_worth_following(self, number: int) -> bool:
         """Ahead of me by more than a round, yet not by more than ever happens."""
-        return self._pacing.follows and 1 < number - self._past <= FARTHEST
+        past_the_end = self._last_round is not None and number > self._last_round
+        ahead = number - self._past
+        return self._pacing.follows and 1 < ahead <= FARTHEST and not past_the_end
 
     def _follow(self, peer: str, number: int) -> None:
         """A neighbour is far ahead: skip to its round. It may ask for that once a deadline."""
@@ -301,7 +319,7 @@ class Driver:
         self._log.info("skipping rounds to catch up", peer=peer, round=number, behind=behind)
         self._forget_timers()
         self._close_round()
-        self._begin(number)
+        self._supervise(self._begin, number)
         if behind > SUSPECT_AFTER:
             self._greet()
 
@@ -310,15 +328,6 @@ class Driver:
             if timer is not None:
                 timer.cancel()
         self._next = self._patience = None
-
-    def _require_plausible(self, peer: str, message: Message) -> None:
-        """A released mean may lie outside the bounds, by noise; but not by that much."""
-        if isinstance(message, ReleaseMessage) and message.release is not None:
-            profile, release = self._settings.profile, message.release
-            far = profile.half_range + ABSURD * release.variance**0.5
-            if abs(release.mean - profile.midpoint) > far:
-                expected = f"within {far:g} of {profile.midpoint:g}, as its variance allows"
-                raise Refused(Reason.INVALID_VALUE, peer, "mean", release.mean, expected)
 
 
 def _reason(number: int, now: int) -> Reason:

@@ -1,5 +1,6 @@
 """A fleet: real nodes in processes of their own, with certificates and TLS, on made-up data."""
 
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -182,11 +183,14 @@ class Fleet:
         self._clients: dict[str, OwnerClient] = {}
 
     def __enter__(self) -> "Fleet":
+        # To end the command must end its nodes, too.
+        self._before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
         for member in self.members:
             self.start(member)
         return self
 
     def __exit__(self, *_: object) -> None:
+        signal.signal(signal.SIGTERM, self._before)
         for process in self._processes.values():
             process.terminate()
         for process in self._processes.values():

@@ -69,6 +69,10 @@ class Certificate:
         """Valid up to here."""
         return self._x509.not_valid_after_utc
 
+    def is_valid(self, at: datetime) -> bool:
+        """Whether it is valid then."""
+        return self.not_before <= at <= self.not_after
+
     def require_valid(self, at: datetime, owner: str) -> None:
         """Refuse it outside its time; `owner` is who to ask for another."""
         if at > self.not_after:

@@ -46,8 +46,10 @@ class Journal:
         self._marks = marks
         self._batch = _Batch()
         self._standings: dict[str, Standing] = {}
+        self._audience: set[str] = set()
         self._work = asyncio.Event()
         self._committing = False
+        self._closed: StoreError | None = None
 
     def open(self, agent: Agent) -> None:
         """From now on it is this agent, which is as it is stored."""
@@ -55,6 +57,16 @@ class Journal:
         self._ledger = Ledger.of(agent)
         self.round = agent.round
         """The last round that is stored: nothing of a later one has been sent."""
+        self.drop(StoreError("state", "read anew from the disk", "to be asked again"))
+
+    async def admit(self, peer: str) -> None:
+        """From now on this neighbour may be told what is stored, and that it may is stored."""
+        self._audience.add(peer)
+        await self.store({})
+
+    def told(self, peer: str) -> int:
+        """The last round that a neighbour may have heard of."""
+        return max(self._store.told.get(peer, 0), self._store.floor)
 
     def apply(self, effects: Effects) -> None:
         """Send at once if nothing has to be stored or sent before; else once it is."""
@@ -68,7 +80,10 @@ class Journal:
 
     def store(self, marks: Mapping[str, int]) -> "asyncio.Future[None]":
         """Store the agent as it is; the result is there once that is done."""
+        if self._closed is not None:
+            raise StoreError(*self._closed.args)
         stored = asyncio.get_running_loop().create_future()
+        stored.add_done_callback(_noted)
         self._batch.stored.append(stored)
         self._batch.marks |= marks
         self.apply(Effects(persist=True))
@@ -80,7 +95,7 @@ class Journal:
 
     async def flush(self) -> None:
         """Until all that is here is stored, or can't be."""
-        if self._committing or not self._batch.empty:
+        if self._closed is None and (self._committing or not self._batch.empty):
             await asyncio.wait({self.store({})})
 
     def drop(self, error: StoreError) -> None:
@@ -102,6 +117,12 @@ class Journal:
             except StoreError as error:
                 _tell(batch, error)
                 await recover(error)
+            except BaseException:
+                # Cancelled, or beyond repair: nobody is to wait for what will not be stored.
+                self._closed = StoreError("state", "a node that has ended", "one that runs")
+                _tell(batch, self._closed)
+                self.drop(self._closed)
+                raise
             finally:
                 self._committing = False
 
@@ -114,11 +135,16 @@ class Journal:
                 snapshot=self._agent.snapshot(),
                 released=encode(released[-1]) if released else None,
                 entry=entry_between(self._ledger, ledger, round=number),
+                told=dict.fromkeys(self._audience, number),
                 standings=standings,
                 marks={**self._marks, **batch.marks},
             )
             began = perf_counter()
-            await self._store.commit(commit)
+            try:
+                await self._store.commit(commit)
+            except StoreError:
+                self._standings = standings | self._standings
+                raise
             self._metrics.committed(perf_counter() - began)
             self._ledger, self.round = ledger, number
         for peer, message in batch.send:
@@ -126,6 +152,12 @@ class Journal:
         for stored in batch.stored:
             if not stored.done():
                 stored.set_result(None)
+
+
+def _noted(stored: "asyncio.Future[None]") -> None:
+    """Whoever feeds a sample without waiting for the disk need not hear of its failure."""
+    if not stored.cancelled():
+        stored.exception()
 
 
 def _tell(batch: _Batch, error: StoreError) -> None:

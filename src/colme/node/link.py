@@ -10,7 +10,7 @@ from google.protobuf.message import DecodeError
 from grpc import StatusCode
 from grpc.aio import AioRpcError, StreamStreamCall, secure_channel
 
-from colme.errors import IdentityError, MessageError
+from colme.errors import IdentityError, MessageError, StaleStateError, StoreError
 from colme.node import neighbour_pb2 as pb
 from colme.node.probe import explain
 from colme.node.tls import Trust, channel_options
@@ -34,8 +34,8 @@ class Ear(Protocol):
         """A hello, as things stand."""
         ...
 
-    def welcomed(self, peer: str, welcome: pb.Welcome) -> None:
-        """The neighbour let me in."""
+    async def welcomed(self, peer: str, welcome: pb.Welcome) -> None:
+        """The neighbour let me in; nothing is said to it before this returns."""
         ...
 
     async def refused(self, peer: str, refusal: pb.Refusal) -> None:
@@ -102,11 +102,12 @@ class Link:
             why = await self._session()
             pause = FIRST_PAUSE if self.connected else min(2 * pause, LONGEST_PAUSE)
             self.connected = False
-            self._ear.parted(self.peer, why)
+            if why is not None:
+                self._ear.parted(self.peer, why)
             await asyncio.sleep(pause * self._random.uniform(0.5, 1))
 
-    async def _session(self) -> str:
-        """Hold one session; why it ended."""
+    async def _session(self) -> str | None:
+        """Hold one session; why it ended, unless it was time for the next one."""
         try:
             credentials = self._trust.channel_credentials(self.peer)
             async with secure_channel(self.address, credentials, channel_options()) as channel:
@@ -117,7 +118,7 @@ class Link:
                     await self._hold(call, welcome)
                 finally:
                     call.cancel()
-        except (Parted, IdentityError) as error:
+        except (Parted, IdentityError, StoreError, StaleStateError) as error:
             return str(error)
         except asyncio.InvalidStateError:
             # What gRPC raises where it would write to a session that is over.
@@ -128,7 +129,7 @@ class Link:
             return "its reply is no valid Reply of neighbour.proto"
         except AioRpcError as error:
             if self.connected and error.code() is StatusCode.DEADLINE_EXCEEDED:
-                return f"renewed, as every {SESSION_SECONDS:g} s"
+                return None
             told = f"{error.code().name.lower().replace('_', ' ')}: {error.details()}"
             if "Connection refused" in told:
                 return f"{self.address} can't be reached (connection refused)"
@@ -143,7 +144,7 @@ class Link:
         if reply.WhichOneof("content") == "refusal":
             await self._ear.refused(self.peer, reply.refusal)
             raise Parted(f"turned away: {reply.refusal.detail}")
-        self._ear.welcomed(self.peer, reply.welcome)
+        await self._ear.welcomed(self.peer, reply.welcome)
         return reply.welcome
 
     async def _hold(self, call: Session, welcome: pb.Welcome) -> None:
@@ -164,7 +165,7 @@ class Link:
         while True:
             reply = await read_reply(call)
             if reply.WhichOneof("content") == "welcome":
-                self._ear.welcomed(self.peer, reply.welcome)
+                await self._ear.welcomed(self.peer, reply.welcome)
             else:
                 await self._ear.refused(self.peer, reply.refusal)
 
@@ -175,13 +176,16 @@ class Link:
             if self._greet:
                 self._greet = False
                 await call.write(self._ear.greeting(self.peer))
-            for frame in tuple(self._frames):
-                # What is of a round before its own it would have to refuse.
-                if frame.sequence > received and frame.round >= welcome.standing.round:
-                    await call.write(frame.data)
-                    received = frame.sequence
-                    self._ear.sent(self.peer)
+            while (frame := self._after(received, welcome.standing.round)) is not None:
+                await call.write(frame.data)
+                received = frame.sequence
+                self._ear.sent(self.peer)
             await self._news.wait()
+
+    def _after(self, sequence: int, number: int) -> _Frame | None:
+        """The next frame to send; one of a round before the neighbour's own it would refuse."""
+        ahead = (one for one in self._frames if one.sequence > sequence and one.round >= number)
+        return next(ahead, None)
 
 
 async def read_reply(call: Session) -> pb.Reply:

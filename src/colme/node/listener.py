@@ -43,6 +43,10 @@ class Door(Protocol):
         """A message was not taken."""
         ...
 
+    def broken(self, error: Exception) -> None:
+        """A session ended by a fault of this node."""
+        ...
+
 
 class Listener:
     """Takes the sessions of pinned neighbours, one for each, and nobody else's."""
@@ -100,6 +104,10 @@ class Listener:
     async def _call(self, frames: AsyncIterator[bytes], context: Context) -> None:
         try:
             await self._session(frames, context)
+        except Exception as error:
+            # gRPC would send its text to the neighbour.
+            self._door.broken(error)
+            await context.abort(grpc.StatusCode.INTERNAL, "a fault of this node")
         finally:
             self._connections.discard(context.peer())
 
@@ -117,6 +125,8 @@ class Listener:
             return
         except TimeoutError:
             return
+        if not frame.hello.check:
+            self._take_over(peer)
         await context.write(pb.Reply(welcome=welcome).SerializeToString())
         if not frame.hello.check:
             await self._serve(peer, frame.hello.standing.epoch, frames, context)
@@ -141,13 +151,15 @@ class Listener:
         welcome.received = received if epoch == hello.standing.epoch else 0
         return welcome
 
-    async def _serve(
-        self, peer: str, epoch: int, frames: AsyncIterator[bytes], context: Context
-    ) -> None:
-        # A new session means that the old one is broken, whether or not it has been noticed here.
+    def _take_over(self, peer: str) -> None:
+        """A new session means that the old one is broken, whether or not it is known here."""
         before, self._sessions[peer] = self._sessions.get(peer), asyncio.current_task()
         if before is not None:
             before.cancel()
+
+    async def _serve(
+        self, peer: str, epoch: int, frames: AsyncIterator[bytes], context: Context
+    ) -> None:
         try:
             async for data in frames:
                 try:

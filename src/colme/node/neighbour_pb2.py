@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1a\x63olme/node/neighbour.proto\x12\x08\x63olme.v1\"\xcb\x01\n\x05\x46rame\x12\x10\n\x08sequence\x18\x01 \x01(\x04\x12 \n\x05hello\x18\x02 \x01(\x0b\x32\x0f.colme.v1.HelloH\x00\x12+\n\x07release\x18\x03 \x01(\x0b\x32\x18.colme.v1.ReleaseMessageH\x00\x12%\n\x04size\x18\x04 \x01(\x0b\x32\x15.colme.v1.SizeMessageH\x00\x12/\n\tconsensus\x18\x05 \x01(\x0b\x32\x1a.colme.v1.ConsensusMessageH\x00\x42\t\n\x07\x63ontent\"\xa8\x01\n\x05Hello\x12\x11\n\tagreement\x18\x01 \x01(\x0c\x12)\n\x05\x66\x61\x63ts\x18\x02 \x03(\x0b\x32\x1a.colme.v1.Hello.FactsEntry\x12$\n\x08standing\x18\x03 \x01(\x0b\x32\x12.colme.v1.Standing\x12\r\n\x05\x63heck\x18\x04 \x01(\x08\x1a,\n\nFactsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"(\n\x08Standing\x12\r\n\x05\x65poch\x18\x01 \x01(\x04\x12\r\n\x05round\x18\x02 \x01(\x04\"C\n\x0eReleaseMessage\x12\r\n\x05round\x18\x01 \x01(\x04\x12\"\n\x07release\x18\x02 \x01(\x0b\x32\x11.colme.v1.Release\"F\n\x07Release\x12\r\n\x05\x63ount\x18\x01 \x01(\x04\x12\x0c\n\x04mean\x18\x02 \x01(\x01\x12\x10\n\x08variance\x18\x03 \x01(\x01\x12\x0c\n\x04\x62\x65ta\x18\x04 \x01(\x01\"K\n\x0bSizeMessage\x12\r\n\x05round\x18\x01 \x01(\x04\x12\x0c\n\x04size\x18\x02 \x01(\r\x12\x0e\n\x06\x64\x65gree\x18\x03 \x01(\r\x12\x0f\n\x07\x61\x63\x63\x65pts\x18\x04 \x01(\x08\"`\n\x10\x43onsensusMessage\x12\r\n\x05round\x18\x01 \x01(\x04\x12\r\n\x05value\x18\x02 \x01(\x01\x12\x0e\n\x06weight\x18\x03 \x01(\x01\x12\x13\n\x06\x65xcess\x18\x04 \x01(\x01H\x00\x88\x01\x01\x42\t\n\x07_excess\"^\n\x05Reply\x12$\n\x07welcome\x18\x01 \x01(\x0b\x32\x11.colme.v1.WelcomeH\x00\x12$\n\x07refusal\x18\x02 \x01(\x0b\x32\x11.colme.v1.RefusalH\x00\x42\t\n\x07\x63ontent\"i\n\x07Welcome\x12$\n\x08standing\x18\x01 \x01(\x0b\x32\x12.colme.v1.Standing\x12\x10\n\x08received\x18\x02 \x01(\x04\x12&\n\nremembered\x18\x03 \x01(\x0b\x32\x12.colme.v1.Standing\"c\n\x07Refusal\x12 \n\x06reason\x18\x01 \x01(\x0e\x32\x10.colme.v1.Reason\x12\x0e\n\x06\x64\x65tail\x18\x02 \x01(\t\x12&\n\nremembered\x18\x03 \x01(\x0b\x32\x12.colme.v1.Standing*\x8f\x02\n\x06Reason\x12\x16\n\x12REASON_UNSPECIFIED\x10\x00\x12\x12\n\x0eREASON_GARBAGE\x10\x01\x12\x14\n\x10REASON_OVERSIZED\x10\x02\x12\x18\n\x14REASON_INVALID_VALUE\x10\x03\x12\x14\n\x10REASON_OLD_ROUND\x10\x04\x12\x17\n\x13REASON_FUTURE_ROUND\x10\x05\x12\x14\n\x10REASON_DUPLICATE\x10\x06\x12\x13\n\x0fREASON_NO_HELLO\x10\x07\x12\x1e\n\x1aREASON_OTHER_CONFIGURATION\x10\x08\x12\x16\n\x12REASON_STALE_STATE\x10\t\x12\x17\n\x13REASON_UNKNOWN_PEER\x10\n2<\n\tNeighbour\x12/\n\x07Session\x12\x0f.colme.v1.Frame\x1a\x0f.colme.v1.Reply(\x01\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1a\x63olme/node/neighbour.proto\x12\x08\x63olme.v1\"\xcb\x01\n\x05\x46rame\x12\x10\n\x08sequence\x18\x01 \x01(\x04\x12 \n\x05hello\x18\x02 \x01(\x0b\x32\x0f.colme.v1.HelloH\x00\x12+\n\x07release\x18\x03 \x01(\x0b\x32\x18.colme.v1.ReleaseMessageH\x00\x12%\n\x04size\x18\x04 \x01(\x0b\x32\x15.colme.v1.SizeMessageH\x00\x12/\n\tconsensus\x18\x05 \x01(\x0b\x32\x1a.colme.v1.ConsensusMessageH\x00\x42\t\n\x07\x63ontent\"\xb6\x01\n\x05Hello\x12\x11\n\tagreement\x18\x01 \x01(\x0c\x12)\n\x05\x66\x61\x63ts\x18\x02 \x03(\x0b\x32\x1a.colme.v1.Hello.FactsEntry\x12$\n\x08standing\x18\x03 \x01(\x0b\x32\x12.colme.v1.Standing\x12\r\n\x05\x63heck\x18\x04 \x01(\x08\x12\x0c\n\x04\x62oot\x18\x05 \x01(\x06\x1a,\n\nFactsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"(\n\x08Standing\x12\r\n\x05\x65poch\x18\x01 \x01(\x04\x12\r\n\x05round\x18\x02 \x01(\x04\"C\n\x0eReleaseMessage\x12\r\n\x05round\x18\x01 \x01(\x04\x12\"\n\x07release\x18\x02 \x01(\x0b\x32\x11.colme.v1.Release\"F\n\x07Release\x12\r\n\x05\x63ount\x18\x01 \x01(\x04\x12\x0c\n\x04mean\x18\x02 \x01(\x01\x12\x10\n\x08variance\x18\x03 \x01(\x01\x12\x0c\n\x04\x62\x65ta\x18\x04 \x01(\x01\"K\n\x0bSizeMessage\x12\r\n\x05round\x18\x01 \x01(\x04\x12\x0c\n\x04size\x18\x02 \x01(\r\x12\x0e\n\x06\x64\x65gree\x18\x03 \x01(\r\x12\x0f\n\x07\x61\x63\x63\x65pts\x18\x04 \x01(\x08\"`\n\x10\x43onsensusMessage\x12\r\n\x05round\x18\x01 \x01(\x04\x12\r\n\x05value\x18\x02 \x01(\x01\x12\x0e\n\x06weight\x18\x03 \x01(\x01\x12\x13\n\x06\x65xcess\x18\x04 \x01(\x01H\x00\x88\x01\x01\x42\t\n\x07_excess\"^\n\x05Reply\x12$\n\x07welcome\x18\x01 \x01(\x0b\x32\x11.colme.v1.WelcomeH\x00\x12$\n\x07refusal\x18\x02 \x01(\x0b\x32\x11.colme.v1.RefusalH\x00\x42\t\n\x07\x63ontent\"i\n\x07Welcome\x12$\n\x08standing\x18\x01 \x01(\x0b\x32\x12.colme.v1.Standing\x12\x10\n\x08received\x18\x02 \x01(\x04\x12&\n\nremembered\x18\x03 \x01(\x0b\x32\x12.colme.v1.Standing\"c\n\x07Refusal\x12 \n\x06reason\x18\x01 \x01(\x0e\x32\x10.colme.v1.Reason\x12\x0e\n\x06\x64\x65tail\x18\x02 \x01(\t\x12&\n\nremembered\x18\x03 \x01(\x0b\x32\x12.colme.v1.Standing*\x8f\x02\n\x06Reason\x12\x16\n\x12REASON_UNSPECIFIED\x10\x00\x12\x12\n\x0eREASON_GARBAGE\x10\x01\x12\x14\n\x10REASON_OVERSIZED\x10\x02\x12\x18\n\x14REASON_INVALID_VALUE\x10\x03\x12\x14\n\x10REASON_OLD_ROUND\x10\x04\x12\x17\n\x13REASON_FUTURE_ROUND\x10\x05\x12\x14\n\x10REASON_DUPLICATE\x10\x06\x12\x13\n\x0fREASON_NO_HELLO\x10\x07\x12\x1e\n\x1aREASON_OTHER_CONFIGURATION\x10\x08\x12\x16\n\x12REASON_STALE_STATE\x10\t\x12\x17\n\x13REASON_UNKNOWN_PEER\x10\n2<\n\tNeighbour\x12/\n\x07Session\x12\x0f.colme.v1.Frame\x1a\x0f.colme.v1.Reply(\x01\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,30 +33,30 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_HELLO_FACTSENTRY']._loaded_options = None
   _globals['_HELLO_FACTSENTRY']._serialized_options = b'8\001'
-  _globals['_REASON']._serialized_start=1080
-  _globals['_REASON']._serialized_end=1351
+  _globals['_REASON']._serialized_start=1094
+  _globals['_REASON']._serialized_end=1365
   _globals['_FRAME']._serialized_start=41
   _globals['_FRAME']._serialized_end=244
   _globals['_HELLO']._serialized_start=247
-  _globals['_HELLO']._serialized_end=415
-  _globals['_HELLO_FACTSENTRY']._serialized_start=371
-  _globals['_HELLO_FACTSENTRY']._serialized_end=415
-  _globals['_STANDING']._serialized_start=417
-  _globals['_STANDING']._serialized_end=457
-  _globals['_RELEASEMESSAGE']._serialized_start=459
-  _globals['_RELEASEMESSAGE']._serialized_end=526
-  _globals['_RELEASE']._serialized_start=528
-  _globals['_RELEASE']._serialized_end=598
-  _globals['_SIZEMESSAGE']._serialized_start=600
-  _globals['_SIZEMESSAGE']._serialized_end=675
-  _globals['_CONSENSUSMESSAGE']._serialized_start=677
-  _globals['_CONSENSUSMESSAGE']._serialized_end=773
-  _globals['_REPLY']._serialized_start=775
-  _globals['_REPLY']._serialized_end=869
-  _globals['_WELCOME']._serialized_start=871
-  _globals['_WELCOME']._serialized_end=976
-  _globals['_REFUSAL']._serialized_start=978
-  _globals['_REFUSAL']._serialized_end=1077
-  _globals['_NEIGHBOUR']._serialized_start=1353
-  _globals['_NEIGHBOUR']._serialized_end=1413
+  _globals['_HELLO']._serialized_end=429
+  _globals['_HELLO_FACTSENTRY']._serialized_start=385
+  _globals['_HELLO_FACTSENTRY']._serialized_end=429
+  _globals['_STANDING']._serialized_start=431
+  _globals['_STANDING']._serialized_end=471
+  _globals['_RELEASEMESSAGE']._serialized_start=473
+  _globals['_RELEASEMESSAGE']._serialized_end=540
+  _globals['_RELEASE']._serialized_start=542
+  _globals['_RELEASE']._serialized_end=612
+  _globals['_SIZEMESSAGE']._serialized_start=614
+  _globals['_SIZEMESSAGE']._serialized_end=689
+  _globals['_CONSENSUSMESSAGE']._serialized_start=691
+  _globals['_CONSENSUSMESSAGE']._serialized_end=787
+  _globals['_REPLY']._serialized_start=789
+  _globals['_REPLY']._serialized_end=883
+  _globals['_WELCOME']._serialized_start=885
+  _globals['_WELCOME']._serialized_end=990
+  _globals['_REFUSAL']._serialized_start=992
+  _globals['_REFUSAL']._serialized_end=1091
+  _globals['_NEIGHBOUR']._serialized_start=1367
+  _globals['_NEIGHBOUR']._serialized_end=1427
 # @@protoc_insertion_point(module_scope)

@@ -47,7 +47,7 @@ class Frame(_message.Message):
     def __init__(self, sequence: _Optional[int] = ..., hello: _Optional[_Union[Hello, _Mapping]] = ..., release: _Optional[_Union[ReleaseMessage, _Mapping]] = ..., size: _Optional[_Union[SizeMessage, _Mapping]] = ..., consensus: _Optional[_Union[ConsensusMessage, _Mapping]] = ...) -> None: ...
 
 class Hello(_message.Message):
-    __slots__ = ("agreement", "facts", "standing", "check")
+    __slots__ = ("agreement", "facts", "standing", "check", "boot")
     class FactsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -59,11 +59,13 @@ class Hello(_message.Message):
     FACTS_FIELD_NUMBER: _ClassVar[int]
     STANDING_FIELD_NUMBER: _ClassVar[int]
     CHECK_FIELD_NUMBER: _ClassVar[int]
+    BOOT_FIELD_NUMBER: _ClassVar[int]
     agreement: bytes
     facts: _containers.ScalarMap[str, str]
     standing: Standing
     check: bool
-    def __init__(self, agreement: _Optional[bytes] = ..., facts: _Optional[_Mapping[str, str]] = ..., standing: _Optional[_Union[Standing, _Mapping]] = ..., check: _Optional[bool] = ...) -> None: ...
+    boot: int
+    def __init__(self, agreement: _Optional[bytes] = ..., facts: _Optional[_Mapping[str, str]] = ..., standing: _Optional[_Union[Standing, _Mapping]] = ..., check: _Optional[bool] = ..., boot: _Optional[int] = ...) -> None: ...
 
 class Standing(_message.Message):
     __slots__ = ("epoch", "round")

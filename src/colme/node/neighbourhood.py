@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from traceback import format_tb
 
 from colme.errors import StaleStateError
 from colme.node import neighbour_pb2 as pb
@@ -46,7 +47,7 @@ class Neighbourhood:
         state_lost: bool,
         fail: Callable[[BaseException], None],
     ) -> None:
-        self.joined = False
+        self.joined = asyncio.Event()
         self.driver: Driver
         self._patience = config.deadline
         self._admission = admission
@@ -82,10 +83,17 @@ class Neighbourhood:
             self._log.warning("waiting for the word of every neighbour", peers=sorted(self._unsure))
         await self._until(lambda: not self._unsure, None)
         await self._until(lambda: not self._unheard, self._patience)
+        if self._silent:
+            return
         if self._store.from_backup:
             await self._store.confirmed()
-        self.joined = True
+        self.joined.set()
         self.driver.start(max(self._heard.values(), default=0))
+
+    @property
+    def unsure(self) -> bool:
+        """Whether neighbours have yet to say that my state is the newest."""
+        return bool(self._unsure)
 
     def post(self, peer: str, message: Message) -> None:
         """Send a message to a neighbour."""
@@ -120,16 +128,17 @@ class Neighbourhood:
 
     def greeting(self, peer: str) -> bytes:
         """A hello, as things stand."""
-        return self._admission.greeting(peer, self.driver.standing)
+        return self._admission.greeting(self.driver.told(peer))
 
-    def welcomed(self, peer: str, welcome: pb.Welcome) -> None:
+    async def welcomed(self, peer: str, welcome: pb.Welcome) -> None:
         """A neighbour let me in; if it knows me from later than I do, my state is an old one."""
         try:
             theirs, remembered = from_wire(welcome.standing), from_wire(welcome.remembered)
-            self._admission.require_newest(peer, remembered, self.driver.standing)
+            self._admission.require_newest(peer, remembered, self.driver.told(peer))
         except StaleStateError as error:
             self._fail(error)
-            return
+            raise
+        await self.driver.admit(peer)
         self._errors.pop(peer, None)
         self._metrics.peer_is_connected(peer, True)
         self._log.info("connected", peer=peer, round=theirs.round)
@@ -147,11 +156,11 @@ class Neighbourhood:
         if refusal.reason != pb.REASON_STALE_STATE:
             return
         remembered = from_wire(refusal.remembered)
-        if self._state_lost and not self.joined:
+        if self._state_lost and not self.joined.is_set():
             await self._store.adopt_loss(remembered.epoch, remembered.round)
             return
         try:
-            self._admission.require_newest(peer, remembered, self.driver.standing)
+            self._admission.require_newest(peer, remembered, self.driver.told(peer))
         except StaleStateError as error:
             self._fail(error)
 
@@ -191,6 +200,11 @@ class Neighbourhood:
         """A message was not taken."""
         self._metrics.message_refused(error.peer, error.reason)
         self._log.warning("message refused", peer=error.peer, reason=error.reason, why=str(error))
+
+    def broken(self, error: Exception) -> None:
+        """A session ended by a fault of this node."""
+        where = format_tb(error.__traceback__)[-1].strip()
+        self._log.error("a session broke here", kind=type(error).__name__, where=where)
 
     async def _until(self, condition: Callable[[], bool], seconds: float | None) -> None:
         try:

@@ -17,7 +17,7 @@ from colme.errors import ConfigError, LocalProtocolError, SampleError, StoreErro
 from colme.node.admission import Admission
 from colme.node.agreement import Agreement
 from colme.node.answer import Answer
-from colme.node.config import NodeConfig, SyntheticSource
+from colme.node.config import FileSource, NodeConfig, SyntheticSource
 from colme.node.driver import Driver
 from colme.node.identity import Identity
 from colme.node.log import logger
@@ -110,10 +110,11 @@ class Node:
     def troubles(self) -> list[str]:
         """Why it is not ready; empty if it is."""
         found = [self._driver.trouble, self._source_trouble]
-        if not self._neighbourhood.joined:
+        if not self._neighbourhood.joined.is_set():
             found.append("not joined yet: waiting for the neighbours' answers")
         if self.config.agreed.rounds == "clock" and self._driver.wait > self.config.agreed.interval:
-            found.append(f"the clock was put back: next round in {self._driver.wait:.0f} s")
+            why = "agreed.start" if self._driver.began is None else "the clock was put back"
+            found.append(f"the next round is in {self._driver.wait:.0f} s: {why}")
         known = self._neighbourhood.acquaintances()
         if known and not any(one.connected for one in known):
             found.append("no neighbour can be reached")
@@ -157,6 +158,10 @@ class Node:
         if isinstance(self.config.source, SyntheticSource):
             expected = "a source other than synthetic, whose noise may be repeatable"
             raise LocalProtocolError("sample", "one from outside", expected)
+        if self._neighbourhood.unsure:
+            # In an old or a lost state it would be lost too, or worse, noised twice.
+            expected = "every neighbour's word that the state is the newest: see colme status"
+            raise LocalProtocolError("sample", "one before that", expected)
         return self._driver.observe(samples)
 
     async def _start(self, undo: AsyncExitStack) -> None:
@@ -172,9 +177,12 @@ class Node:
 
         self._store = Store.open(config.state, name=self.name, profile=settings.profile)
         undo.callback(self._store.close)
-        if self._state_lost and self._store.snapshot is not None:
+        if self._state_lost and self._store.taken:
             expected = "an empty state: only what was lost can be begun anew"
             raise ConfigError("--state-lost", f"the state in {config.state}", expected)
+        if self._state_lost and isinstance(config.source, FileSource) and _has_lines(config.source):
+            expected = "a new file: how far the old one had been read is lost with the state"
+            raise ConfigError("source.path", str(config.source.path), expected)
         source = make_source(config.source, marks=self._store.marks, refused=self._sample_refused)
         self._metrics = Metrics(settings.neighbours, settings.profile.epsilon)
         for name, certificate in [
@@ -229,15 +237,17 @@ class Node:
 
     def _trial_mark(self) -> dict[str, int]:
         """Noise that can be repeated must never meet real samples, not even in an old state."""
-        source, snapshot = self.config.source, self._store.snapshot
+        source = self.config.source
         repeatable = isinstance(source, SyntheticSource) and source.noise_seed is not None
-        if snapshot is not None and (REPEATABLE in self._store.marks) != repeatable:
+        if self._store.taken and (REPEATABLE in self._store.marks) != repeatable:
             made = "repeatable" if REPEATABLE in self._store.marks else "secure"
             expected = f"another state: the one in {self.config.state} was made with {made} noise"
             raise ConfigError("source.noise_seed", source.kind, expected)
         return {REPEATABLE: 1} if repeatable else {}
 
     async def _feed(self, source: Source) -> None:
+        if self._neighbourhood.unsure:
+            await self._neighbourhood.joined.wait()
         try:
             await source.run(self._take_once_stored)
         except SampleError as error:
@@ -270,7 +280,11 @@ class Node:
         """Send nothing more; whoever waits for the node is told why."""
         self._driver.stop()
         self._neighbourhood.fall_silent()
-        self._log.error("stopping", why=str(error))
+        self._log.error("stopping", kind=type(error).__name__, why=str(error))
         if not self._failure.done():
             self._failure.set_exception(error)
             self._failure.exception()  # It is told to whoever asks; nobody has to.
+
+
+def _has_lines(source: FileSource) -> bool:
+    return source.path.exists() and source.path.stat().st_size > 0

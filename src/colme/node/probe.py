@@ -4,8 +4,9 @@ import asyncio
 import ssl
 from datetime import UTC, datetime
 
+from colme.errors import IdentityError
 from colme.node.config import split_address
-from colme.node.identity import PRIVATE_FILE, Certificate
+from colme.node.identity import PRIVATE_FILE, Certificate, Identity
 from colme.node.tls import Trust
 
 PROBE_SECONDS = 5.0
@@ -18,6 +19,8 @@ async def explain(address: str, peer: str, trust: Trust) -> str | None:
             return await _handshake(address, peer, trust)
     except TimeoutError:
         return f"no answer from {address} within {PROBE_SECONDS:g} s"
+    except (OSError, ValueError, IdentityError) as error:
+        return f"{address} can't be looked at ({error})"
 
 
 async def _handshake(address: str, peer: str, trust: Trust) -> str | None:
@@ -27,7 +30,9 @@ async def _handshake(address: str, peer: str, trust: Trust) -> str | None:
     # Whoever answers is looked at, not trusted: nothing is said to it.
     context.verify_mode = ssl.CERT_NONE
     context.set_alpn_protocols(["h2"])
-    context.load_cert_chain(trust.folder / PRIVATE_FILE)
+    renewed = Identity.load(trust.folder) != trust.identity
+    if not renewed:
+        context.load_cert_chain(trust.folder / PRIVATE_FILE)
     try:
         reader, writer = await asyncio.open_connection(host, port, ssl=context)
     except ssl.SSLError as error:
@@ -36,7 +41,8 @@ async def _handshake(address: str, peer: str, trust: Trust) -> str | None:
         return f"{address} can't be reached ({error.strerror or error})"
     try:
         shown = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
-        return _judge(shown, peer, trust) or await _refused(reader)
+        judgement = _judge(shown, peer, trust)
+        return judgement if judgement or renewed else await _refused(reader)
     finally:
         writer.transport.abort()
 
@@ -47,7 +53,7 @@ def _judge(shown: bytes, peer: str, trust: Trust) -> str | None:
     if seen.der not in [one.der for one in pinned]:
         expected = " or ".join(one.fingerprint for one in pinned)
         return f"wrong certificate: saw {seen.fingerprint}, expected {expected}"
-    if not seen.not_before <= datetime.now(UTC) <= seen.not_after:
+    if not seen.is_valid(datetime.now(UTC)):
         return f"its certificate is valid from {seen.not_before} to {seen.not_after} only"
     return None
 
@@ -57,6 +63,6 @@ async def _refused(reader: asyncio.StreamReader) -> str | None:
     try:
         if await reader.read(1):  # HTTP/2 begins with the server's settings.
             return None
-    except (ssl.SSLError, ConnectionError):
+    except OSError:
         pass
     return "it refuses my certificate: it has pinned another one for me, or mine has expired"

@@ -106,7 +106,7 @@ class FileSource:
         with await self._opened() as file:
             await self._resume(file)
             while True:
-                chunk = file.read(CHUNK)
+                chunk = self._read(file, CHUNK)
                 for batch in self._reader.feed(chunk):
                     self._mark += batch.size
                     await take(batch.values, {self._key: self._mark})
@@ -128,7 +128,7 @@ class FileSource:
     async def _resume(self, file: BinaryIO) -> None:
         while file.tell() < self._mark:
             self._require_same(file, self._mark)
-            self._reader.skip(file.read(min(CHUNK, self._mark - file.tell())))
+            self._reader.skip(self._read(file, min(CHUNK, self._mark - file.tell())))
             await asyncio.sleep(0)
         if self._reader.is_inside_a_line:
             raise self._changed("other lines than before")
@@ -142,8 +142,16 @@ class FileSource:
             named = os.stat(self._path)
         except FileNotFoundError:
             raise self._changed("gone") from None
+        except OSError as error:
+            raise self._changed(f"which can't be found ({error.strerror})") from None
         if not os.path.samestat(opened, named):
             raise self._changed("another file than before")
+
+    def _read(self, file: BinaryIO, size: int) -> bytes:
+        try:
+            return file.read(size)
+        except OSError as error:
+            raise self._changed(f"which can't be read ({error.strerror})") from None
 
     def _changed(self, how: str) -> SampleError:
         expected = (

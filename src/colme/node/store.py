@@ -13,7 +13,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
-from colme.errors import ConfigError, LedgerError, LocalProtocolError, SnapshotError, StoreError
+from colme.errors import (
+    ConfigError,
+    LedgerError,
+    LocalProtocolError,
+    SnapshotError,
+    StaleStateError,
+    StoreError,
+)
 from colme.node import database
 from colme.node.lane import Lane
 from colme.node.lock import Lock
@@ -40,6 +47,8 @@ class Commit:
     """The release about to be sent, as sent; None keeps the last one."""
     entry: Entry | None = None
     """For the ledger, where the release carries fresh noise."""
+    told: Mapping[str, int] = field(default_factory=dict)
+    """The last round that each neighbour may hear of once this is stored, where it changed."""
     standings: Mapping[str, Standing] = field(default_factory=dict)
     """Of neighbours, those that changed."""
     marks: Mapping[str, int] = field(default_factory=dict)
@@ -60,6 +69,8 @@ class Store:
     """Whether the state is a restored backup, which may be older than what was sent."""
     snapshot: dict[str, Any] | None
     released: bytes | None
+    told: dict[str, int]
+    """The last round that each neighbour may have heard of."""
     standings: dict[str, Standing]
     marks: dict[str, int]
     covered: int
@@ -88,6 +99,11 @@ class Store:
             undo.callback(lane.call, lambda: store._connection.close())
             store._to_close = undo.pop_all()
         return store
+
+    @property
+    def taken(self) -> int:
+        """How many samples are in it."""
+        return Progress.of(self.snapshot).taken
 
     async def commit(self, commit: Commit) -> None:
         """Return once it is on disk; after an error, nothing of it is stored.
@@ -160,16 +176,26 @@ class Store:
         self.from_backup = stored.from_backup
         self.snapshot = stored.snapshot
         self.released = stored.released
+        self.told = stored.told
         self.standings = stored.standings
         self.marks = stored.marks
         self.covered = stored.covered
         self.releases = stored.releases
 
     def _reopen(self) -> None:
+        epoch, covered, before = self.epoch, self.covered, Progress.of(self.snapshot)
         with database.in_words(self._path), database.connected(self._path) as connection:
             with database.transaction(connection):
                 connection.execute("UPDATE proof SET bytes = randomblob(?)", (PROOF_BYTES,))
             self._load(connection)
+            now = Progress.of(self.snapshot)
+            if self.epoch != epoch or self.covered < covered or now.round < before.round:
+                raise StaleStateError(
+                    "state",
+                    f"{self._path}: start {self.epoch}, round {now.round}",
+                    f"start {epoch}, round {before.round}, as stored before the disk failed: to go "
+                    "on from an older state would noise samples twice",
+                )
             self._connection.close()
             self._connection = connection
 
@@ -186,9 +212,10 @@ class Store:
             if noised != covered:
                 seen = f"a snapshot with {noised} samples released"
                 raise LedgerError("ledger", seen, f"{covered}, as the ledger lists")
+            told = self.told | dict(commit.told)
             execute(
-                "UPDATE state SET snapshot = ?, released = coalesce(?, released)",
-                (text, commit.released),
+                "UPDATE state SET snapshot = ?, released = coalesce(?, released), told = ?",
+                (text, commit.released, to_json(told)),
             )
             for name, standing in commit.standings.items():
                 execute(
@@ -199,6 +226,7 @@ class Store:
                 execute("INSERT OR REPLACE INTO marks VALUES (?, ?)", mark)
         self.snapshot = snapshot
         self.released = self.released if commit.released is None else commit.released
+        self.told = told
         self.standings |= commit.standings
         self.marks |= commit.marks
         self.covered = covered
@@ -223,9 +251,9 @@ class Store:
         self.from_backup = False
 
     def _begin_after(self, lost: Standing) -> None:
-        taken = Progress.of(self.snapshot).taken
-        if taken:
-            raise LocalProtocolError("state", f"{taken} samples", "none: nothing has been lost")
+        if self.taken:
+            expected = "none: nothing has been lost"
+            raise LocalProtocolError("state", f"{self.taken} samples", expected)
         epoch, floor = max(self.epoch, lost.epoch + 1), max(self.floor, lost.round)
         with database.in_words(self._path), database.transaction(self._connection):
             self._connection.execute("UPDATE boot SET epoch = ?, floor = ?", (epoch, floor))

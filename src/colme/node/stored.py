@@ -42,6 +42,7 @@ class Stored:
     floor: int
     snapshot: dict[str, Any] | None
     released: bytes | None
+    told: dict[str, int]
     standings: dict[str, Standing]
     marks: dict[str, int]
     covered: int
@@ -97,7 +98,9 @@ def _read(connection: sqlite3.Connection, path: Path) -> Stored:
         "SELECT name, lower, upper, epsilon, created, from_backup FROM meta"
     ).fetchone()
     epoch, floor = connection.execute("SELECT epoch, floor FROM boot").fetchone()
-    text, released = connection.execute("SELECT snapshot, released FROM state").fetchone()
+    text, released, told = connection.execute(
+        "SELECT snapshot, released, told FROM state"
+    ).fetchone()
     releases, covered = connection.execute("SELECT count(*), max(last) FROM ledger").fetchone()
     stored = Stored(
         name=name,
@@ -109,6 +112,7 @@ def _read(connection: sqlite3.Connection, path: Path) -> Stored:
         floor=floor,
         snapshot=None if text is None else json.loads(text),
         released=released,
+        told=json.loads(told),
         standings={
             peer: Standing(epoch=epoch, round=round_)
             for peer, epoch, round_ in connection.execute(

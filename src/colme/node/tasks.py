@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 
 
 @asynccontextmanager
@@ -21,5 +21,4 @@ async def running(
         yield
     finally:
         task.cancel()
-        with suppress(asyncio.CancelledError):
-            await asyncio.wait({task})
+        await asyncio.wait({task})

@@ -12,6 +12,8 @@ from colme.node.log import logger
 
 KEEPALIVE_MS = 20_000
 """Idle connections are pinged this often: routers forget silent ones after a minute or more."""
+HANDSHAKE_MS = 10_000
+"""A stranger that is silent is hung up on after this."""
 LARGEST_PACKET = 1024 * 1024
 """Bytes that gRPC takes in at all; what lies between this and a frame's limit is counted."""
 
@@ -29,7 +31,17 @@ class Trust:
         self.folder = folder
         self._pins = pins
         self._known = {peer: read_certificates(path) for peer, path in pins.items()}
+        self._require_distinct()
         self._log = logger(node=identity.name)
+
+    def _require_distinct(self) -> None:
+        """A certificate is one node's: no two neighbours have the same, nor one of them mine."""
+        owners = {self.identity.certificate.der: "this node itself"}
+        for peer, certificates in self._known.items():
+            for one in certificates:
+                if owners.setdefault(one.der, peer) != peer:
+                    seen = f"the certificate {one.fingerprint} of {owners[one.der]}"
+                    raise IdentityError(f"certificate of {peer}", seen, "one of its own")
 
     def certificates(self, peer: str) -> tuple[Certificate, ...]:
         """Those pinned for a neighbour; where its file can't be read now, as last read."""
@@ -58,16 +70,25 @@ class Trust:
     def server_credentials(self, met: Callable[[], object]) -> grpc.ServerCredentials:
         """For calls from neighbours; `met` is called, in a thread of gRPC's, at every handshake."""
 
-        def renewed() -> grpc.ServerCertificateConfiguration:
+        served = self._pinned()
+
+        def renewed() -> grpc.ServerCertificateConfiguration | None:
+            nonlocal served
             met()
-            return self._configuration()
+            before, served = served, self._pinned()
+            # A new one at every handshake crashes gRPC when many of them end together.
+            return None if served == before else self._configuration(served)
 
         return grpc.dynamic_ssl_server_credentials(
-            self._configuration(), renewed, require_client_authentication=True
+            self._configuration(served),
+            renewed,  # type: ignore[arg-type]  # None says: as before
+            require_client_authentication=True,
         )
 
-    def _configuration(self) -> grpc.ServerCertificateConfiguration:
-        pinned = [one for peer in self._pins for one in self.certificates(peer)]
+    def _pinned(self) -> list[Certificate]:
+        return [one for peer in self._pins for one in self.certificates(peer)]
+
+    def _configuration(self, pinned: list[Certificate]) -> grpc.ServerCertificateConfiguration:
         # Without any neighbour only I myself could get in, which is harmless, and gRPC wants one.
         return grpc.ssl_server_certificate_configuration(
             [(self.identity.key_pem, self.identity.certificate.pem)],
@@ -78,7 +99,7 @@ class Trust:
 def _in_time(certificates: tuple[Certificate, ...], peer: str) -> list[Certificate]:
     """Those that are valid now; of none, the error that says why."""
     now = datetime.now(UTC)
-    valid = [one for one in certificates if one.not_before <= now <= one.not_after]
+    valid = [one for one in certificates if one.is_valid(now)]
     if not valid:
         certificates[-1].require_valid(now, peer)
     return valid
@@ -111,6 +132,7 @@ def server_options() -> Options:
         ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.http2.min_ping_interval_without_data_ms", KEEPALIVE_MS // 2),
         ("grpc.max_receive_message_length", LARGEST_PACKET),
+        ("grpc.server_handshake_timeout_ms", HANDSHAKE_MS),
         ("grpc.max_concurrent_streams", 4),
         ("grpc.max_metadata_size", 8 * 1024),
     ]

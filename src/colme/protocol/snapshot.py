@@ -96,4 +96,5 @@ def _typed(kind: Any, value: Any, path: str) -> Any:
 
 def _require(condition: bool, path: str, seen: object, expected: str) -> None:
     if not condition:
-        raise SnapshotError(path, seen, expected)
+        # A table may hold exact sums, which no error may show.
+        raise SnapshotError(path, "a table" if isinstance(seen, dict) else seen, expected)

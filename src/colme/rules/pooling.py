@@ -18,6 +18,9 @@ FIRST_ANSWER = 20
 NOISE_SHARE = 2.0
 """The answer is local while noise has more than this share of the data's variance in a release."""
 
+LARGEST_EXCESS = 1e12
+"""More says nothing more: at a gap of a whole range, only reached after 1e11 samples."""
+
 SMALLEST_VARIANCE = 1e-30
 """Of a release: data that do not vary at all are taken to vary by this much."""
 
@@ -62,7 +65,7 @@ def forgetting(rounds: int) -> float:
 def excess(x_tilde: float, neighbours_mean: float, variance: float) -> float:
     """(x-tilde - m)^2 / v - 1: 0 on average where the neighbours share my mean."""
     deviation = x_tilde - neighbours_mean
-    return deviation * deviation / variance - 1
+    return min(deviation * deviation / variance - 1, LARGEST_EXCESS)
 
 
 def pooled_excess(weight: float, own: float, gossip: float) -> float:
