@@ -39,7 +39,9 @@ _TABLES = (
         one INTEGER PRIMARY KEY CHECK (one = 1),
         snapshot TEXT,
         released BLOB,
-        told TEXT NOT NULL DEFAULT '{}'
+        told TEXT NOT NULL DEFAULT '{}',
+        standings TEXT NOT NULL DEFAULT '{}',
+        marks TEXT NOT NULL DEFAULT '{}'
     )
     """,
     """
@@ -51,14 +53,6 @@ _TABLES = (
         epsilon REAL NOT NULL
     )
     """,
-    """
-    CREATE TABLE standings (
-        name TEXT PRIMARY KEY,
-        epoch INTEGER NOT NULL,
-        round INTEGER NOT NULL
-    ) WITHOUT ROWID
-    """,
-    "CREATE TABLE marks (source TEXT PRIMARY KEY, mark INTEGER NOT NULL) WITHOUT ROWID",
     "CREATE TABLE proof (one INTEGER PRIMARY KEY CHECK (one = 1), bytes BLOB)",
     "INSERT INTO boot (one) VALUES (1)",
     "INSERT INTO state (one) VALUES (1)",

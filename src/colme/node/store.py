@@ -205,30 +205,24 @@ class Store:
             text = to_json(snapshot)
         except ValueError as error:
             raise SnapshotError("snapshot", str(error), "finite numbers, fit for JSON") from None
-        execute = self._connection.execute
         with database.in_words(self._path), database.transaction(self._connection):
             covered = self._list(commit.entry)
             noised = Progress.of(snapshot).released
             if noised != covered:
                 seen = f"a snapshot with {noised} samples released"
                 raise LedgerError("ledger", seen, f"{covered}, as the ledger lists")
+            # One row, so that a commit writes few pages: small tables would be a page each.
             told = self.told | dict(commit.told)
-            execute(
-                "UPDATE state SET snapshot = ?, released = coalesce(?, released), told = ?",
-                (text, commit.released, to_json(told)),
+            standings = self.standings | dict(commit.standings)
+            marks = self.marks | dict(commit.marks)
+            self._connection.execute(
+                "UPDATE state SET snapshot = ?, released = coalesce(?, released), told = ?, "
+                "standings = ?, marks = ?",
+                (text, commit.released, to_json(told), _plain(standings), to_json(marks)),
             )
-            for name, standing in commit.standings.items():
-                execute(
-                    "INSERT OR REPLACE INTO standings VALUES (?, ?, ?)",
-                    (name, standing.epoch, standing.round),
-                )
-            for mark in commit.marks.items():
-                execute("INSERT OR REPLACE INTO marks VALUES (?, ?)", mark)
         self.snapshot = snapshot
         self.released = self.released if commit.released is None else commit.released
-        self.told = told
-        self.standings |= commit.standings
-        self.marks |= commit.marks
+        self.told, self.standings, self.marks = told, standings, marks
         self.covered = covered
         self.releases += commit.entry is not None
 
@@ -258,3 +252,7 @@ class Store:
         with database.in_words(self._path), database.transaction(self._connection):
             self._connection.execute("UPDATE boot SET epoch = ?, floor = ?", (epoch, floor))
         self.epoch, self.floor = epoch, floor
+
+
+def _plain(standings: Mapping[str, Standing]) -> str:
+    return to_json({name: [one.epoch, one.round] for name, one in standings.items()})

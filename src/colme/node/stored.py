@@ -98,8 +98,8 @@ def _read(connection: sqlite3.Connection, path: Path) -> Stored:
         "SELECT name, lower, upper, epsilon, created, from_backup FROM meta"
     ).fetchone()
     epoch, floor = connection.execute("SELECT epoch, floor FROM boot").fetchone()
-    text, released, told = connection.execute(
-        "SELECT snapshot, released, told FROM state"
+    text, released, told, standings, marks = connection.execute(
+        "SELECT snapshot, released, told, standings, marks FROM state"
     ).fetchone()
     releases, covered = connection.execute("SELECT count(*), max(last) FROM ledger").fetchone()
     stored = Stored(
@@ -115,11 +115,9 @@ def _read(connection: sqlite3.Connection, path: Path) -> Stored:
         told=json.loads(told),
         standings={
             peer: Standing(epoch=epoch, round=round_)
-            for peer, epoch, round_ in connection.execute(
-                "SELECT name, epoch, round FROM standings ORDER BY name"
-            )
+            for peer, (epoch, round_) in sorted(json.loads(standings).items())
         },
-        marks=dict(connection.execute("SELECT source, mark FROM marks ORDER BY source")),
+        marks=json.loads(marks),
         covered=covered or 0,
         releases=releases,
     )
