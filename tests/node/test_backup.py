@@ -136,6 +136,7 @@ def test_the_command_line_shows_copies_and_restores(
         state = store.snapshot["state"]
     assert "me: epoch 1, round 3" in text
     assert "samples taken in: 3, released: 3, waiting: 0" in text
+    assert "last sent: a noised mean of " in text
     assert "releases made: 3" in " ".join(text.split())
     assert "neighbour b: epoch 1, round 3" in text
     assert "source file: read up to 30" in text

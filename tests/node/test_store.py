@@ -65,7 +65,7 @@ def test_all_that_was_committed_is_there_after_a_restart_and_as_read_before(tmp_
         before = content(store)
     assert before == (
         second.snapshot,
-        b"release 1",
+        first.released,
         {"b": Standing(epoch=1, round=1), "c": Standing(epoch=1, round=2)},
         {"file": 20},
         2,

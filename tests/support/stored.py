@@ -6,9 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from colme.node.store import Commit, Standing, Store
+from colme.node.wire import encode
 from colme.privacy.ledger import Ledger, entry_between
 from colme.protocol.agent import Agent, Settings
 from colme.protocol.events import Begin
+from colme.protocol.messages import ReleaseMessage
 from colme.rules.release import EVERY_SAMPLE, Profile
 
 PROFILE = Profile.bounded(0, 1, epsilon=1)
@@ -20,11 +22,11 @@ def rounds() -> Iterator[Commit]:
     agent = Agent(replace(settings, schedule=EVERY_SAMPLE))
     while True:
         before, number = Ledger.of(agent), agent.round + 1
-        agent.observe(0.25)
+        agent.observe(0.26)
         agent.step(Begin(number, (3,)))
         yield Commit(
             snapshot=agent.snapshot(),
-            released=b"release %d" % number,
+            released=encode(ReleaseMessage(round=number, release=agent.release)),
             entry=entry_between(before, Ledger.of(agent), round=number),
             standings={"b": Standing(epoch=1, round=number)},
             marks={"file": 10 * number},

@@ -25,7 +25,7 @@ def show(
 ) -> None:
     """How far a node has come and what it has released; beside a running node, too.
 
-    Counts only: never a sample, a mean or an estimate.
+    Counts, and the noised mean that the neighbours have: no sample, exact mean or estimate.
     """
     overview = Overview.of(folder)
     if as_json:
@@ -76,6 +76,10 @@ def _print(overview: Overview) -> None:
         f"samples taken in: {overview.taken}, released: {ledger.samples}, waiting: {ledger.waiting}"
     )
     console.print(ledger.describe(releases=overview.releases))
+    if overview.sent is not None:
+        console.print(
+            f"last sent: a noised mean of {overview.sent.mean:g} over {overview.sent.count} samples"
+        )
     if overview.last_entries:
         table = Table("round", "samples", "blocks", "epsilon", title="Last releases, newest first")
         for entry in overview.last_entries:

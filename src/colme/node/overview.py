@@ -1,4 +1,4 @@
-"""What is stored of a node, for its owner: counts and progress, never a value."""
+"""What is stored of a node, for its owner: counts, progress and what was sent, no exact value."""
 
 from collections.abc import Mapping
 from contextlib import closing
@@ -8,7 +8,9 @@ from typing import Self
 
 from colme.node import database
 from colme.node.stored import Progress, Standing, last_entries, read
+from colme.node.wire import release_in
 from colme.privacy.ledger import Entry, Ledger
+from colme.rules.release import Release
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +27,8 @@ class Overview:
     ledger: Ledger
     releases: int
     last_entries: tuple[Entry, ...]
+    sent: Release | None
+    """The last release, noised, as every neighbour may know it."""
     standings: Mapping[str, Standing]
     marks: Mapping[str, int]
 
@@ -58,6 +62,7 @@ class Overview:
             ),
             releases=stored.releases,
             last_entries=tuple(newest),
+            sent=None if stored.released is None else release_in(stored.released),
             standings=stored.standings,
             marks=stored.marks,
         )

@@ -69,6 +69,11 @@ def parse_frame(peer: str, data: bytes) -> pb.Frame:
     return frame
 
 
+def release_in(data: bytes) -> Release | None:
+    """The release of a frame that this node made itself."""
+    return _release_in(pb.Frame.FromString(data).release).release
+
+
 def message_in(peer: str, frame: pb.Frame) -> Message:
     """The message of a frame that is no hello."""
     try:
