@@ -44,7 +44,8 @@ def _first_of(error: ValidationError, kind: type[Table]) -> ConfigError:
     place = first["loc"]
     field = ".".join(map(str, place))
     if first["type"] != "extra_forbidden":
-        return ConfigError(field, first["input"], first["msg"].removeprefix("Input should be "))
+        expected = first["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+        return ConfigError(field, first["input"], expected)
     known = sorted(_fields_at(kind, place[:-1]))
     close = difflib.get_close_matches(str(place[-1]), known, n=1)
     hint = f"{close[0]!r}, perhaps" if close else f"one of {', '.join(known)}"

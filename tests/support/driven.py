@@ -57,6 +57,8 @@ class Driven:
     driver: Driver = field(init=False)
     store: Store = field(init=False)
     metrics: Metrics = field(init=False)
+    run: "asyncio.Task[None]" = field(init=False)
+    """Stores and sends; an error that ends the driver is its own."""
     posts: list[Posted] = field(default_factory=list)
     draws: list[float] = field(default_factory=list)
     failures: list[BaseException] = field(default_factory=list)
@@ -126,14 +128,14 @@ async def driven(
             metrics=one.metrics,
             fail=one.failures.append,
         )
-        run = asyncio.create_task(one.driver.run())
+        one.run = asyncio.create_task(one.driver.run())
         try:
             yield one
             assert one.failures == []
         finally:
             one.driver.stop()
             one.answers = False
-            run.cancel()
-            await asyncio.gather(run, return_exceptions=True)
+            one.run.cancel()
+            await asyncio.gather(one.run, return_exceptions=True)
     finally:
         one.store.close()

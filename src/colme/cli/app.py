@@ -50,7 +50,6 @@ def _application(names: Iterable[str]) -> typer.Typer:
         name="colme",
         help="Agents learn their own means faster together than alone: no server, privately.",
         add_completion=True,
-        rich_markup_mode=None,  # It would take the extras' brackets for markup.
     )
     app.callback()(_options)
     for name in names:
@@ -71,16 +70,20 @@ def _unavailable(package: str | None, extra: str) -> Callable[[], None]:
     def refuse() -> None:
         raise typer.TyperException(f"this command needs the package {package}: {remedy}")
 
-    refuse.__doc__ = f"Not installed: {remedy}"
+    refuse.__doc__ = f"Not installed: {remedy}".replace("[", r"\[")  # else it is markup
     return refuse
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit code."""
     known = [argument for argument in arguments[:1] if argument in EXTRA_OF]
-    command = typer.main.get_command(_application(known or EXTRA_OF))
+    app = _application(known or EXTRA_OF)
+    groups = [group.name for group in app.registered_groups]
+    if not arguments or (len(arguments) == 1 and arguments[0] in groups):
+        arguments = [*arguments, "--help"]
+    command = typer.main.get_command(app)
     try:
-        return command.main(list(arguments) or ["--help"], "colme", standalone_mode=False) or 0
+        return command.main(list(arguments), "colme", standalone_mode=False) or 0
     except (typer.Abort, KeyboardInterrupt):
         print(
             "colme: interrupted; a study keeps what is finished, and the same command resumes it",
