@@ -62,7 +62,7 @@ class KnownNode:
     metrics: Metrics = field(default_factory=lambda: Metrics(["there"], 1.0))
     name: str = "here"
 
-    def answer(self) -> Answer:
+    def estimate(self) -> Answer:
         if isinstance(self.response, Answer):
             return self.response
         raise self.response

@@ -32,7 +32,7 @@ class Owned(Protocol):
     def metrics(self) -> Metrics:
         """What it counts."""
 
-    def answer(self) -> Answer:
+    def estimate(self) -> Answer:
         """The latest; a LocalProtocolError while there is no sample."""
 
     async def take(self, samples: Sequence[float]) -> None:

@@ -185,8 +185,12 @@ class Fleet:
     def __enter__(self) -> "Fleet":
         # To end the command must end its nodes, too.
         self._before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-        for member in self.members:
-            self.start(member)
+        try:
+            for member in self.members:
+                self.start(member)
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -97,8 +97,6 @@ class Node:
             samples=agent.counts[0],
         )
 
-    answer = estimate
-
     async def take(self, samples: Sequence[float]) -> None:
         """Take samples in, all or none, and return once they are stored."""
         await self._observe(samples)

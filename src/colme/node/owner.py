@@ -69,7 +69,7 @@ class _Routes:
     owned: Owned
 
     async def estimate(self, _request: Request) -> Response:
-        answer = self.owned.answer()
+        answer = self.owned.estimate()
         content = {
             "value": _finite_or_none(answer.value),
             "interval": [_finite_or_none(answer.low), _finite_or_none(answer.high)],
