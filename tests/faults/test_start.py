@@ -20,6 +20,7 @@ from support.processes import (
     PATIENCE,
     Nodes,
     acquainted,
+    ask,
     command,
     counted,
     log_file,
@@ -198,7 +199,10 @@ def test_a_configuration_that_is_not_there(tmp_path: Path) -> None:
 
 def test_a_loss_is_not_believed_where_there_is_a_state(tmp_path: Path) -> None:
     member = alone(tmp_path)
-    run_once(member)
+    with Nodes(member) as nodes:
+        nodes.ready()
+        assert ask(member, "/samples", [0.5])[0] == 200
+        nodes.stop(member)
     words, _ = refusal(member, "--state-lost")
     assert words.startswith("--state-lost: saw ")
     assert "only what was lost can be begun anew" in words

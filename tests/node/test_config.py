@@ -148,6 +148,30 @@ def test_hosts_and_ports_are_told_apart() -> None:
     assert split_address("b.example:0") == ("b.example", 0)
 
 
+@pytest.mark.parametrize(
+    "address",
+    [
+        "::1:7400",
+        "[::1:7400",
+        "::1]:7400",
+        "[]:7400",
+        "[::1]",
+        "http://x:80",
+        "x:80/",
+        "x :80",
+        "x:\uff17\uff14\uff10\uff10",
+        "x:740000",
+        "x:7400\n",
+    ],
+)
+def test_an_address_that_could_be_read_in_two_ways_is_refused(address: str) -> None:
+    for path in (("listen",), ("neighbours", 0, "address")):
+        data = fields()
+        put(*path, value=address)(data)
+        with pytest.raises(ConfigError, match="host:port"):
+            NodeConfig.build(data)
+
+
 TOML = """
 identity = "identity"
 state = "/somewhere/else/state"

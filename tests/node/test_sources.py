@@ -3,13 +3,15 @@
 import asyncio
 import os
 from collections.abc import Mapping, Sequence
+from errno import EIO
+from io import FileIO
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from colme.errors import ConfigError, SampleError
-from colme.node import config
+from colme.node import config, sources
 from colme.node.lines import LARGEST_BATCH
 from colme.node.sources import CHUNK, Source, SyntheticSource, make_noise, make_source
 from colme.privacy.mechanism import SecureLaplace, SeededLaplace
@@ -152,6 +154,9 @@ def refusal_after(path: Path, change: str) -> str:
             other = path.with_name("other")
             other.write_bytes(path.read_bytes() + b"4\n")
             other.replace(path)
+        elif change == "folder":
+            path.parent.rename(path.parent.with_name("elsewhere"))
+            path.parent.write_bytes(b"no folder")
         else:
             path.unlink()
         await asyncio.wait_for(task, timeout=60)
@@ -175,6 +180,33 @@ def test_a_file_that_is_not_the_same_any_more_is_not_read_on(
     assert text in refusal
     assert "twice" in refusal
     assert "new file name" in refusal
+
+
+def test_a_file_whose_folder_is_none_any_more_is_not_read_on(tmp_path: Path) -> None:
+    path = tmp_path / "folder" / "data"
+    path.parent.mkdir()
+    path.write_bytes(b"1\n2\n3\n")
+    assert "which can't be found (Not a directory)" in refusal_after(path, "folder")
+
+
+@pytest.mark.parametrize("mark", [0, 2])
+def test_a_disk_that_can_not_be_read_stops_the_source(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mark: int
+) -> None:
+    """Both where it begins and where it goes on."""
+
+    class Broken(FileIO):
+        def read(self, _size: int | None = -1, /) -> bytes:
+            raise OSError(EIO, os.strerror(EIO))
+
+    path = tmp_path / "data"
+    path.write_bytes(b"1\n2\n3\n")
+    monkeypatch.setattr(sources, "_regular_file", lambda path: Broken(path))
+    taker = Taker()
+    source = source_of(path, taker, marks={f"file:{path}": mark})
+    with pytest.raises(SampleError, match=r"which can't be read \(Input/output error\)"):
+        asyncio.run(asyncio.wait_for(source.run(taker.take), timeout=60))
+    assert taker.values == []
 
 
 @pytest.mark.parametrize(("content", "text"), [(b"1\n2\n", "shorter"), (b"1\n22222\n", "other")])

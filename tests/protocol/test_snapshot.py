@@ -50,7 +50,7 @@ DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "bounds": (lambda d: d.update(bounds=[0, 2]), r"bounds: saw \[0, 2\], expected \[0, 1\]"),
     "no state": (lambda d: d.pop("state"), "state: saw None"),
     "phase": (lambda d: d["state"].update(phase="x"), "state.phase: saw 'x', expected one of"),
-    "count": (lambda d: d["state"]["stream"].update(count="7"), "state.stream.count: saw '7'"),
+    "count": (lambda d: d["state"]["stream"].update(count="7"), "state.stream.count: saw 'str'"),
     "flag": (lambda d: d["state"]["peers"]["a"].update(suspect=1), "state.peers.a.suspect: saw 1"),
     "nan": (lambda d: d["state"].update(consensus=float("nan")), "state.consensus: saw nan"),
     "missing field": (lambda d: d["state"]["stream"].pop("count"), "state.stream: saw"),
@@ -69,6 +69,25 @@ def test_a_state_that_does_not_fit_is_refused_by_name(
     damage(data)
     with pytest.raises(SnapshotError, match=text):
         Agent.restore(SETTINGS, data)
+
+
+@pytest.mark.parametrize("part", ["stream", "peers", "whole"])
+def test_the_numbers_of_a_damaged_state_are_not_shown(part: str) -> None:
+    """Exact sums are the owner's alone, and errors are logged."""
+    agent = Agent(SETTINGS)
+    agent.observe(0.728123)
+    data = agent.snapshot()
+    stream = data["state"]["stream"]
+    exact = [str(stream["total"]), str(stream["lattice"]["sum"])]
+    if part == "stream":
+        del data["state"]["stream"]["count"]
+    elif part == "peers":
+        data["state"]["peers"]["a"] = {"copied here": data["state"]["stream"]}
+    else:
+        data["state"]["more"] = 1
+    with pytest.raises(SnapshotError, match="a table") as caught:
+        Agent.restore(SETTINGS, data)
+    assert not any(number in str(caught.value) for number in exact)
 
 
 def test_something_else_than_a_snapshot_is_refused() -> None:

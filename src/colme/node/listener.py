@@ -57,6 +57,7 @@ class Listener:
         self._trust = trust
         self._door = door
         self._server: Server | None = None
+        self._stopping = False
         self._loop = asyncio.get_running_loop()
         self._handshakes: deque[asyncio.TimerHandle] = deque()
         self._connections: set[str] = set()
@@ -84,6 +85,7 @@ class Listener:
 
     async def stop(self) -> None:
         """Hang up."""
+        self._stopping = True
         for handshake in self._handshakes:
             handshake.cancel()
         if self._server is not None:
@@ -105,6 +107,8 @@ class Listener:
         try:
             await self._session(frames, context)
         except Exception as error:
+            if self._stopping:
+                return
             # gRPC would send its text to the neighbour.
             self._door.broken(error)
             await context.abort(grpc.StatusCode.INTERNAL, "a fault of this node")

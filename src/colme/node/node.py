@@ -156,6 +156,8 @@ class Node:
         if isinstance(self.config.source, SyntheticSource):
             expected = "a source other than synthetic, whose noise may be repeatable"
             raise LocalProtocolError("sample", "one from outside", expected)
+        if self._failure.done():
+            raise LocalProtocolError("sample", "one for a node that has stopped", "one that runs")
         if self._neighbourhood.unsure:
             # In an old or a lost state it would be lost too, or worse, noised twice.
             expected = "every neighbour's word that the state is the newest: see colme status"

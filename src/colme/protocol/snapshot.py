@@ -96,5 +96,6 @@ def _typed(kind: Any, value: Any, path: str) -> Any:
 
 def _require(condition: bool, path: str, seen: object, expected: str) -> None:
     if not condition:
-        # A table may hold exact sums, which no error may show.
-        raise SnapshotError(path, "a table" if isinstance(seen, dict) else seen, expected)
+        # A stream and whatever holds it have exact sums in them, which no error may show.
+        private = path.startswith("state.stream") or isinstance(seen, dict | list)
+        raise SnapshotError(path, type(seen).__name__ if private else seen, expected)

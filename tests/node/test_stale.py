@@ -1,0 +1,281 @@
+"""An old state is noticed whenever a neighbour is reached, and a new one is never mistaken for it.
+
+"What each neighbour has been told is stored" (`colme.node.journal`): rounds begun alone, before
+anybody could say that the state is an old one, do not make it look like the newest.
+"""
+
+import asyncio
+from contextlib import AsyncExitStack
+from pathlib import Path
+from shutil import copytree, rmtree
+from typing import Any
+
+import pytest
+
+from colme.errors import ConfigError, LocalProtocolError, StaleStateError
+from colme.node import link
+from colme.node.admission import NEVER
+from colme.node.config import FileSource, HttpSource, NodeConfig
+from colme.node.config import Source as SourceConfig
+from colme.node.node import Node
+from colme.node.overview import Overview
+from colme.node.store import Standing
+from support.driven import PATIENCE, until
+from support.neighbours import Neighbours
+
+CLOCK = {"interval": 0.1}
+FREE = {"rounds": "free"}
+PACES: dict[str, dict[str, Any]] = {
+    "clock": {"agreed": CLOCK},
+    "free": {"agreed": FREE, "pace": {"deadline": 0.1}},
+}
+SAMPLES = {"per_round": 5}
+
+
+@pytest.fixture(autouse=True)
+def call_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(link, "FIRST_PAUSE", 0.02)
+    monkeypatch.setattr(link, "LONGEST_PAUSE", 0.1)
+
+
+def config(two: Neighbours, name: str, other: str, pace: str = "clock") -> NodeConfig:
+    return two.config(name, other, source=SAMPLES, **PACES[pace])
+
+
+def state(two: Neighbours, name: str = "a") -> Path:
+    return two.folder / name / "state"
+
+
+def heard(node: Node, peer: str) -> float:
+    """Messages that a node has had from a neighbour since it started."""
+    series = f'colme_messages_received_total{{peer="{peer}"}} '
+    lines = node.metrics.text().decode().splitlines()
+    return sum(float(line.removeprefix(series)) for line in lines if line.startswith(series))
+
+
+def remembered(folder: Path) -> Standing:
+    """What is stored of a in b's state."""
+    return Overview.of(folder).standings.get("a", NEVER)
+
+
+async def together(a: Node, b: Node, rounds: int = 1) -> None:
+    """Both hear the other for some rounds, and what b has heard of a is stored."""
+    now = a.status()["round"], b.status()["round"]
+    before = heard(a, "b"), heard(b, "a")
+    await until(lambda: heard(a, "b") > before[0] and heard(b, "a") > before[1])
+    await until(lambda: a.status()["round"] > now[0] + rounds)
+    await until(lambda: b.status()["round"] > now[1] + rounds)
+    assert a.status()["neighbours"][0]["connected"]
+    known = a.status()["round"]
+    await until(lambda: remembered(b.config.state).round >= known)
+
+
+async def ended(node: Node) -> None:
+    """By its neighbour's memory."""
+    async with asyncio.timeout(PATIENCE):
+        with pytest.raises(StaleStateError, match="Going on would noise samples twice"):
+            await node.failed()
+
+
+async def grow_apart(two: Neighbours, pace: str = "clock") -> None:
+    """`old` is a's state of before, copied while it stood still; it has released more since."""
+    a, b = config(two, "a", "b", pace), config(two, "b", "a", pace)
+    async with Node(b) as other:
+        async with Node(a) as node:
+            await together(node, other)
+        copytree(state(two), two.folder / "old")
+        async with Node(a) as node:
+            await together(node, other)
+            await until(lambda: samples_noised(state(two)) > samples_noised(two.folder / "old"))
+            await together(node, other)
+
+
+def samples_noised(folder: Path) -> int:
+    return Overview.of(folder).ledger.samples
+
+
+def put_back(two: Neighbours, what: str) -> None:
+    rmtree(state(two))
+    if what == "an old one":
+        copytree(two.folder / "old", state(two))
+
+
+@pytest.mark.parametrize(
+    ("what", "pace"), [("an old one", "clock"), ("an old one", "free"), ("none", "clock")]
+)
+def test_an_old_state_is_noticed_though_it_had_begun_rounds_alone(
+    what: str, pace: str, tmp_path: Path
+) -> None:
+    async def whole() -> None:
+        two = Neighbours(tmp_path, "a", "b")
+        await grow_apart(two, pace)
+        put_back(two, what)
+        async with AsyncExitStack() as stack:
+            a = await stack.enter_async_context(Node(config(two, "a", "b", pace)))
+            begun = a.status()["round"]
+            await until(lambda: a.status()["round"] > begun + 3)
+            await until(lambda: a.status()["neighbours"][0]["last_error"])
+            b = await stack.enter_async_context(Node(config(two, "b", "a", pace)))
+            await ended(a)
+            now = b.status()["round"]
+            await until(lambda: b.status()["round"] > now + 3)
+            assert heard(b, "a") == 0
+            stopped = a.status()["round"]
+            await until(lambda: b.status()["round"] > now + 6)
+            assert a.status()["round"] == stopped
+
+    asyncio.run(whole())
+
+
+@pytest.mark.parametrize("what", ["an old one", "none"])
+def test_a_state_that_is_refused_stays_as_it_is(what: str, tmp_path: Path) -> None:
+    """However often it is tried; only the starts are counted."""
+
+    async def whole() -> None:
+        two = Neighbours(tmp_path, "a", "b")
+        await grow_apart(two)
+        put_back(two, what)
+        async with Node(config(two, "b", "a")) as b:
+            seen = []
+            for _ in range(2):
+                async with Node(config(two, "a", "b")) as a:
+                    await ended(a)
+                    now = b.status()["round"]
+                    await until(lambda: b.status()["round"] > now + 3)  # noqa: B023 (awaited here)
+                    assert a.status()["began"] is None
+                found = Overview.of(state(two), entries=1000)
+                seen.append((found.round, found.taken, found.ledger, found.last_entries))
+            assert len({str(one) for one in seen}) == 1
+            if what == "an old one":
+                before = Overview.of(two.folder / "old", entries=1000)
+                assert seen[0] == (before.round, before.taken, before.ledger, before.last_entries)
+            else:
+                assert seen[0][:2] == (0, 0)
+            assert heard(b, "a") == 0
+
+    asyncio.run(whole())
+
+
+@pytest.mark.parametrize("pace", PACES)
+def test_quick_restarts_are_never_taken_for_an_old_state(pace: str, tmp_path: Path) -> None:
+    async def whole() -> None:
+        two = Neighbours(tmp_path, "a", "b")
+        configs = {"a": config(two, "a", "b", pace), "b": config(two, "b", "a", pace)}
+
+        async def run_until_connected(name: str) -> None:
+            async with Node(configs[name]) as node:
+                await until(lambda: node.status()["neighbours"][0]["connected"])
+                assert not node._failure.done()
+
+        async def cancelled_when_connected(name: str) -> None:
+            connected = asyncio.Event()
+
+            async def life() -> None:
+                async with Node(configs[name]) as node:
+                    await until(lambda: node.status()["neighbours"][0]["connected"])
+                    assert not node._failure.done()
+                    connected.set()
+                    await node.failed()
+
+            task = asyncio.create_task(life())
+            await asyncio.wait(
+                {task, asyncio.create_task(connected.wait())}, return_when=asyncio.FIRST_COMPLETED
+            )
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+        for steady, restarting in (("a", "b"), ("b", "a")):
+            async with Node(configs[steady]) as one:
+                for leave in (run_until_connected, cancelled_when_connected) * 3:
+                    await leave(restarting)
+                assert not one._failure.done()
+        async with Node(configs["b"]) as b, Node(configs["a"]) as a:
+            await together(a, b)
+            assert not a._failure.done()
+            assert not b._failure.done()
+
+    asyncio.run(whole())
+
+
+def test_what_was_stored_as_told_but_never_sent_is_no_false_alarm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def whole() -> None:
+        two = Neighbours(tmp_path, "a", "b")
+        a, b = config(two, "a", "b"), config(two, "b", "a")
+        async with Node(b) as other:
+            async with Node(a) as node:
+                await together(node, other)
+            known = remembered(state(two, "b"))
+            with monkeypatch.context() as silence:
+                async with Node(a) as node:
+                    silence.setattr(node._neighbourhood._links["b"], "post", lambda _: None)
+                    told = node._driver.told("b").round
+                    await until(lambda: node._driver.told("b").round > told + 3)
+                    await until(lambda: remembered(state(two, "b")).epoch == 2)
+                    now = remembered(state(two, "b"))
+                    assert known.round <= now.round < node._driver.told("b").round
+            async with Node(a) as node:
+                await together(node, other)
+                assert node.status()["epoch"] == 3
+        async with Node(a) as node, Node(b) as other:
+            await together(node, other)
+
+    asyncio.run(whole())
+
+
+def with_source(two: Neighbours, source: SourceConfig) -> NodeConfig:
+    return config(two, "a", "b").model_copy(update={"source": source})
+
+
+def test_after_a_loss_samples_wait_for_every_neighbours_word(tmp_path: Path) -> None:
+    async def whole() -> None:
+        two = Neighbours(tmp_path, "a", "b")
+        await grow_apart(two)
+        before = Overview.of(state(two))
+        rmtree(state(two))
+        http = with_source(two, HttpSource(kind="http"))
+        async with AsyncExitStack() as stack:
+            a = await stack.enter_async_context(Node(http, state_lost=True))
+            await until(lambda: a.status()["neighbours"][0]["last_error"])
+            with pytest.raises(LocalProtocolError, match="every neighbour's word"):
+                a.observe(0.5)
+            with pytest.raises(LocalProtocolError, match="every neighbour's word"):
+                await a.take([0.5, 0.6])
+            assert a.status()["round"] == a.status()["samples"]["taken"] == 0
+            b = await stack.enter_async_context(Node(config(two, "b", "a")))
+            await until(lambda: a._neighbourhood.joined.is_set())
+            await a.take([0.5])
+            assert Overview.of(state(two)).taken == 1
+            await together(a, b)
+            now = Overview.of(state(two))
+            assert now.epoch > before.epoch
+            assert now.floor >= before.round - 1
+
+    asyncio.run(whole())
+
+
+def test_after_a_loss_a_file_that_has_lines_is_not_read(tmp_path: Path) -> None:
+    """How far it had been read is lost, so its samples could be noised twice; a new one is fine."""
+
+    async def whole() -> None:
+        two = Neighbours(tmp_path, "a", "b")
+        path = tmp_path / "samples"
+        path.write_text("0.5\n")
+        lost = with_source(two, FileSource(kind="file", path=path, poll=0.01))
+        with pytest.raises(ConfigError, match="a new file") as caught:
+            await Node(lost, state_lost=True).__aenter__()
+        assert caught.value.field == "source.path"
+        for new in (tmp_path / "empty", tmp_path / "not there yet"):
+            if new.name == "empty":
+                new.touch()
+            fresh = with_source(two, FileSource(kind="file", path=new, poll=0.01))
+            rmtree(state(two))
+            async with Node(fresh, state_lost=True) as a, Node(config(two, "b", "a")):
+                await until(lambda: a._neighbourhood.joined.is_set())
+                new.write_text("0.5\n")
+                await until(lambda: a.status()["samples"]["taken"] == 1)
+            rmtree(state(two, "b"))
+
+    asyncio.run(whole())

@@ -1,0 +1,109 @@
+"""Work in the background: its errors are told, and whoever waits for its end can be cancelled."""
+
+import asyncio
+
+import pytest
+
+from colme.node.tasks import running
+from support.driven import until
+
+
+async def endless() -> None:
+    await asyncio.Event().wait()
+
+
+def test_an_error_of_the_work_is_told_and_the_block_goes_on() -> None:
+    async def check() -> None:
+        told: list[BaseException] = []
+        error = ZeroDivisionError("in the work")
+
+        async def work() -> None:
+            raise error
+
+        async with running(work(), told.append):
+            await until(lambda: told)
+            assert told == [error]
+        assert told == [error], "once"
+
+    asyncio.run(check())
+
+
+def test_an_error_while_the_work_is_ended_is_told_too() -> None:
+    async def check() -> None:
+        told: list[BaseException] = []
+        begun = asyncio.Event()
+
+        async def work() -> None:
+            begun.set()
+            try:
+                await endless()
+            finally:
+                raise ZeroDivisionError
+
+        async with running(work(), told.append):
+            await begun.wait()
+        assert [type(error) for error in told] == [ZeroDivisionError]
+
+    asyncio.run(check())
+
+
+def test_work_that_ends_or_is_ended_is_no_failure() -> None:
+    async def check() -> None:
+        told: list[BaseException] = []
+        async with running(asyncio.sleep(0), told.append), running(endless(), told.append):
+            await asyncio.sleep(0.01)
+        assert told == []
+        assert asyncio.all_tasks() == {asyncio.current_task()}, "nothing runs on"
+
+    asyncio.run(check())
+
+
+def test_an_error_of_the_block_is_its_own() -> None:
+    async def check() -> None:
+        told: list[BaseException] = []
+        with pytest.raises(ZeroDivisionError):
+            async with running(endless(), told.append):
+                raise ZeroDivisionError
+        assert told == []
+
+    asyncio.run(check())
+
+
+@pytest.mark.parametrize("moment", ["in the block", "at its end"])
+def test_whoever_is_cancelled_stays_cancelled(moment: str) -> None:
+    """Also while it waits for work that takes its time to end."""
+
+    async def check() -> None:
+        told: list[BaseException] = []
+        at_the_end, ending, go_on = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        if moment == "at its end":
+            at_the_end.set()
+        else:
+            go_on.set()
+
+        async def work() -> None:
+            try:
+                await endless()
+            finally:
+                ending.set()
+                await go_on.wait()
+
+        async def caller() -> None:
+            async with running(work(), told.append):
+                await asyncio.sleep(0)
+                await at_the_end.wait()
+
+        task = asyncio.create_task(caller())
+        if moment == "at its end":
+            await ending.wait()
+        else:
+            await asyncio.sleep(0.01)
+        task.cancel()
+        await asyncio.wait({task}, timeout=5)
+        go_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await until(lambda: asyncio.all_tasks() == {asyncio.current_task()})
+        assert told == []
+
+    asyncio.run(check())
