@@ -85,7 +85,7 @@ def test_the_numbers_of_a_damaged_state_are_not_shown(part: str) -> None:
         data["state"]["peers"]["a"] = {"copied here": data["state"]["stream"]}
     else:
         data["state"]["more"] = 1
-    with pytest.raises(SnapshotError, match="a table") as caught:
+    with pytest.raises(SnapshotError, match="saw 'dict'") as caught:
         Agent.restore(SETTINGS, data)
     assert not any(number in str(caught.value) for number in exact)
 
