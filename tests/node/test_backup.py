@@ -12,7 +12,7 @@ import pytest
 
 from colme.cli.app import run
 from colme.errors import StoreError
-from colme.node.backup import backup, restore
+from colme.node.backup import REPLACED, backup, restore
 from colme.node.overview import Overview
 from colme.node.store import Standing
 from colme.privacy.ledger import Ledger
@@ -165,3 +165,17 @@ def test_looking_changes_nothing(tmp_path: Path) -> None:
     assert (tmp_path / "state.sqlite").read_bytes() == before
     with closing(sqlite3.connect(tmp_path / "state.sqlite")) as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def test_the_state_that_a_restore_replaces_can_be_brought_back(tmp_path: Path) -> None:
+    """An old backup is refused by the neighbours: the newer state must not be gone by then."""
+    folder, old = tmp_path / "a", tmp_path / "old"
+    first, second = islice(rounds(), 2)
+    with closing(opened(folder)) as store:
+        commit(store, first)
+        backup(folder, old)
+        commit(store, second)
+    restore(old, folder)
+    assert Overview.of(folder).round == 1
+    restore(folder / REPLACED, folder)
+    assert (Overview.of(folder).round, Overview.of(folder).from_backup) == (2, True)

@@ -101,7 +101,7 @@ def test_the_command_prints_one_object_and_keeps_what_it_is_told_to_keep(tmp_pat
     ("options", "words"),
     [
         ("--keep {full}", "--keep: saw '{full}', expected a new or empty folder"),
-        ("--agents 4 --degree 4", "--degree: saw 4, expected 0 to 3, below --agents"),
+        ("--agents 4 --degree 4", "--degree: saw 4, expected at most 3, below --agents"),
         ("--agents 5 --degree 3", "--degree: saw 3, expected an even product"),
         ("--means 0.2,x", "--means"),
         ("--epsilon 0", "epsilon"),

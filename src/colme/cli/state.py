@@ -53,7 +53,7 @@ def restore(
     The node then waits until all its neighbours have confirmed that nothing newer was sent.
     """
     copies.restore(file, folder)
-    typer.echo(f"{folder}: restored from {file}")
+    typer.echo(f"{folder}: restored from {file}; what was there is {folder / copies.REPLACED}")
 
 
 def _as_plain(value: Any) -> Any:

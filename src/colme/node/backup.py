@@ -13,6 +13,9 @@ from colme.errors import StoreError
 from colme.node import database
 from colme.node.lock import Lock
 
+REPLACED = "replaced.sqlite"
+"""A backup of the state that the last restore replaced."""
+
 
 def backup(folder: Path, to: Path) -> None:
     """Copy the state in a folder to a new file, while the node runs or not."""
@@ -24,12 +27,18 @@ def backup(folder: Path, to: Path) -> None:
 
 
 def restore(file: Path, folder: Path) -> None:
-    """Put a copy in the place of the state in a folder whose node is stopped."""
+    """Put a copy in the place of the state in a folder whose node is stopped.
+
+    What was there is kept as `REPLACED`: it may be the newer one, and the only one that is of use.
+    """
     database.make_private_folder(folder)
     path = folder / database.FILE
     with database.in_words(path), ExitStack() as undo:
         undo.callback(Lock.take(folder).release)
         copy = _marked_copy(file, folder, undo)
+        if path.exists():
+            with suppress(StoreError):  # A damaged one is not worth keeping.
+                _marked_copy(path, folder, undo).rename(folder / REPLACED)
         # The state first: without its log it would be an older one, and not known as such.
         for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
             with suppress(FileNotFoundError):

@@ -51,7 +51,7 @@ class Plan:
 
     def __post_init__(self) -> None:
         if not 0 <= self.degree < self.agents:
-            raise ConfigError("--degree", self.degree, f"0 to {self.agents - 1}, below --agents")
+            raise ConfigError("--degree", self.degree, f"at most {self.agents - 1}, below --agents")
         if self.agents * self.degree % 2:
             expected = "an even product of --agents and --degree: every edge has two ends"
             raise ConfigError("--degree", self.degree, expected)

@@ -67,6 +67,7 @@ class Node:
 
     async def __aexit__(self, *_: object) -> None:
         await self._open.aclose()
+        self._log.info("stopped")
 
     @property
     def name(self) -> str:
@@ -287,4 +288,9 @@ class Node:
 
 
 def _has_lines(source: FileSource) -> bool:
-    return source.path.exists() and source.path.stat().st_size > 0
+    if not source.path.exists():
+        return False
+    with source.path.open("rb") as file:
+        first = file.readline()
+        is_header = source.column is not None and not first.lstrip().startswith(b"{")
+        return bool(file.read(1) if is_header else first)
