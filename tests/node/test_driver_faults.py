@@ -11,7 +11,7 @@ from colme.node.pacing import Clock
 from colme.node.refusal import Reason, Refused
 from colme.node.store import Standing
 from colme.protocol.messages import ReleaseMessage
-from colme.protocol.state import SUSPECT_AFTER
+from colme.protocol.rounds.state import SUSPECT_AFTER
 from colme.rules.release import Release
 from support.driven import Driven, driven, until
 

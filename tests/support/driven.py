@@ -15,8 +15,8 @@ from colme.node.metrics import Metrics
 from colme.node.pacing import Free, Pacing
 from colme.node.store import Store
 from colme.node.stored import Progress
-from colme.protocol.agent import Settings
 from colme.protocol.messages import ConsensusMessage, Message, ReleaseMessage, SizeMessage
+from colme.protocol.settings import Settings
 from colme.rules.release import Profile
 
 PATIENCE = 20.0

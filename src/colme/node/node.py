@@ -95,7 +95,7 @@ class Node:
             local=estimate.local,
             class_size=estimate.class_size,
             collaborative=estimate.collaborative,
-            samples=agent.counts[0],
+            samples=agent.counts.taken,
         )
 
     async def take(self, samples: Sequence[float]) -> None:
@@ -133,7 +133,7 @@ class Node:
             "began": self._driver.began,
             "ended": self._driver.ended,
             "samples": {
-                "taken": agent.counts[0],
+                "taken": agent.counts.taken,
                 "released": ledger.samples,
                 "waiting": ledger.waiting,
                 "clamped": agent.clamped,

@@ -10,6 +10,7 @@ from typing import Any, Self
 from colme.errors import MessageError
 from colme.node.database import damaged
 from colme.privacy.ledger import Entry
+from colme.protocol.upgrades import upgraded
 
 LARGEST_CLAIM = 2**62
 """No neighbour may claim to have come further, so that there is always a next epoch to take."""
@@ -63,10 +64,10 @@ class Progress:
         """Of `Agent.snapshot`; None is an agent that has not begun."""
         if snapshot is None:
             return cls()
-        state = snapshot["state"]
-        stream = state["stream"]
+        now = upgraded(snapshot)
+        stream = now["stream"]
         return cls(
-            round=state["round"],
+            round=now["exchange"]["round"],
             taken=stream["count"],
             released=stream["released_count"],
             blocks=stream["blocks"],
