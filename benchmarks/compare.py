@@ -20,7 +20,9 @@ from statistics import median
 
 import numpy as np
 
-from colme.sim.kernel import batch as make
+from colme.sim.engines import PaperEngine
+from colme.sim.engines.paper import kernel_algorithms
+from colme.sim.kernel import allocation as make
 from colme.sim.kernel.simd import form_of
 from colme.sim.scenario import Scenario
 from colme.sim.speed import microseconds_per_run_round
@@ -35,13 +37,14 @@ YARDSTICK_LANES = 16
 def plain_numpy(degree: int, rounds: int = 2000) -> float:
     """One run in plain NumPy, drawing included."""
     scenario = Scenario.build(
-        graph={"degree": degree}, epsilon=2, rounds=rounds, algorithms=[{"rule": "bernstein"}]
+        graph={"degree": degree}, epsilon=2, rounds=rounds, algorithms=[{"algorithm": "bernstein"}]
     )
     study, form = Study(scenario, degree), form_of(np.float64, 1)
     graph = scenario.draw_graph(degree, 0)
     edges = make.new_graph(graph.indptr, graph.indices)
-    population = study.population(scenario.draw_classes(0)[:, None], form)
-    algorithms = study.algorithms(edges, form)
+    population = study.origin(scenario.draw_classes(0)[:, None], form)
+    entrants, prepared = study.entrants[PaperEngine], study.prepared[PaperEngine]
+    algorithms = kernel_algorithms(study.setting, entrants, prepared, edges, form)
     schedule = make.new_schedule(rounds, [rounds])
     truth, spread = population.location[:, 0], population.spread[:, 0]
     generator = np.random.default_rng(1)

@@ -1,4 +1,4 @@
-"""How far `recommended` is from Ideal, and how much worse than Local at its worst.
+"""How far `tracking` is from Ideal, and how much worse than Local at its worst.
 
 usage: python benchmarks/must_show.py late|harm|minority [RUNS: 256] [SEED: 1]
 
@@ -12,31 +12,32 @@ from itertools import permutations
 
 import numpy as np
 
-from colme.sim.kernel.batch import BATCH
+from colme.sim.engines.measure import FloatArray
+from colme.sim.figures.presets import PAPER
+from colme.sim.kernel.allocation import LANES
 from colme.sim.kernel.pooled import advance, answer
 from colme.sim.kernel.pooled_arrays import draw_units, new_pool, new_pool_state
-from colme.sim.presets import PAPER
-from colme.sim.runner import simulate
-from colme.sim.study import FloatArray, recorded_rounds
+from colme.sim.study.runner import simulate
+from colme.sim.study.study import recorded_rounds
 
 BOTH = [
-    {"name": "known variance", "rule": "recommended"},
-    {"name": "unknown variance", "rule": "recommended", "variance": "released"},
+    {"name": "known variance", "algorithm": "tracking"},
+    {"name": "unknown variance", "algorithm": "tracking", "variance": "released"},
 ]
 
 
 def late(runs: int, seed: int) -> None:
     """MSE / Ideal."""
-    algorithms = [*BOTH, {"rule": "ideal"}]
+    algorithms = [*BOTH, {"algorithm": "ideal"}]
     result = simulate(PAPER.changed(runs=runs, seed=seed, epsilon=[1.0], algorithms=algorithms))
     end = result.isel(t=-1, epsilon=0)
     for degree in (20, 5):
         cell = end.sel(degree=degree)
-        for rule in ("known variance", "unknown variance"):
-            paired = float(cell.mse.sel(rule=rule) / cell.mse.sel(rule="ideal"))
-            closed = float(cell.mse.sel(rule=rule) / cell.mse_ideal)
-            error = float(cell.mse_se.sel(rule=rule) / cell.mse_ideal)
-            print(f"r = {degree}, {rule}: {paired:.3f} of Ideal on the same data,", end=" ")
+        for algorithm in ("known variance", "unknown variance"):
+            paired = float(cell.mse.sel(algorithm=algorithm) / cell.mse.sel(algorithm="ideal"))
+            closed = float(cell.mse.sel(algorithm=algorithm) / cell.mse_ideal)
+            error = float(cell.mse_se.sel(algorithm=algorithm) / cell.mse_ideal)
+            print(f"r = {degree}, {algorithm}: {paired:.3f} of Ideal on the same data,", end=" ")
             print(f"{closed:.3f} +- {error:.3f} of Proposition 3", flush=True)
 
 
@@ -53,12 +54,12 @@ def harm(runs: int, seed: int) -> None:
         )
         result = simulate(scenario)
         ratio = result.mse / result.mse_local
-        for rule in result.rule.values:
-            worst = ratio.sel(rule=rule)
+        for algorithm in result.algorithm.values:
+            worst = ratio.sel(algorithm=algorithm)
             place = {name: int(index) for name, index in worst.argmax(...).items()}
             at = worst.isel(place)
             print(
-                f"g = {gap}, {rule}: {float(at):.3f} at t = {int(at.t)},"
+                f"g = {gap}, {algorithm}: {float(at):.3f} at t = {int(at.t)},"
                 f" epsilon = {float(at.epsilon):g}, r = {float(at.degree):g}",
                 flush=True,
             )
@@ -69,14 +70,15 @@ def minority(runs: int, seed: int) -> None:
     for means in permutations((0.2, 0.4, 0.8)):
         truth = np.repeat(means, [10, 30, 160])
         for degree in (20, 5):
-            for rule in BOTH:
+            for algorithm in BOTH:
                 worst = max(
-                    _worst_class(truth, degree, epsilon, "variance" not in rule, runs, seed)
+                    _worst_class(truth, degree, epsilon, "variance" not in algorithm, runs, seed)
                     for epsilon in (1.0, 2.0, 4.0)
                 )
                 print(
-                    f"means {means} of 5, 15, 80%, r = {degree}, {rule['name']}: {worst[0]:.2f}"
-                    f" for mean {worst[1]} at t = {worst[2]}, epsilon = {worst[3]:g}",
+                    f"means {means} of 5, 15, 80%, r = {degree}, {algorithm['name']}:"
+                    f" {worst[0]:.2f} for mean {worst[1]} at t = {worst[2]},"
+                    f" epsilon = {worst[3]:g}",
                     flush=True,
                 )
 
@@ -89,15 +91,15 @@ def _worst_class(
     ((profile,),) = scenario.profiles()
     recorded = recorded_rounds(rounds)
     squared = np.zeros((len(recorded), 2, len(truth)))  # of the answer, of Local
-    for batch in range(runs // BATCH):
+    for batch in range(runs // LANES):
         generator = np.random.default_rng([seed, batch])
         pool = new_pool(
             scenario.draw_graph(degree, batch), [profile] * len(truth), rounds, known=known
         )
-        midpoint = np.repeat(truth[:, None], BATCH, axis=1)
+        midpoint = np.repeat(truth[:, None], LANES, axis=1)
         state = new_pool_state(pool, [profile] * len(truth), midpoint, np.float32)
-        units = draw_units([pool], seed, range(batch * BATCH, (batch + 1) * BATCH))
-        total, done = np.zeros((len(truth), BATCH)), 0
+        units = draw_units([pool], seed, range(batch * LANES, (batch + 1) * LANES))
+        total, done = np.zeros((len(truth), LANES)), 0
         for row, stop in enumerate(recorded.tolist()):
             spread = generator.uniform(-1, 1, (stop - done, *total.shape)) * profile.half_range
             sums = total + np.cumsum(spread, axis=0)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from colme.sim.kernel.arrays import COMMON, ORACLE, Algorithms, Array, Graph, Schedule
+from colme.sim.kernel.arrays import COMMON, ORACLE, Algorithms, Array, Edges, Schedule
 
 
 class PlainRecord(NamedTuple):
@@ -32,7 +32,7 @@ class Neighbours(NamedTuple):
     present: Array  # bool [M, r]: whether there is one, or padding
 
     @classmethod
-    def of(cls, graph: Graph) -> "Neighbours":
+    def of(cls, graph: Edges) -> "Neighbours":
         """From the kernel's graph, which holds every edge once."""
         agents, edges = graph.indptr.size - 1, graph.indices.size
         low, high = np.repeat(np.arange(agents), np.diff(graph.indptr)), graph.indices
@@ -56,15 +56,12 @@ def accepted_by(
         return np.asarray(alike & present)
     distance = np.abs(x[:, None] - x[others])
     if algorithms.rule[k] == COMMON:
-        return np.asarray((distance < algorithms.p[k, t]) & present)
-    edge_p, edge_q = algorithms.edge_p[k][edge], algorithms.edge_q[k][edge]
-    z = edge_p * algorithms.p[k, t] + edge_q * algorithms.q[k, t]
-    alike = distance <= z if algorithms.inclusive[k] else distance < z
-    return np.asarray(alike & present)
+        return np.asarray((distance < algorithms.z[k, 0, t]) & present)
+    return np.asarray((distance < algorithms.z[k, algorithms.row[edge], t]) & present)
 
 
 def run(
-    algorithms: Algorithms, k: int, graph: Graph, classes: Array, location: Array,
+    algorithms: Algorithms, k: int, graph: Edges, classes: Array, location: Array,
     schedule: Schedule, samples: Array, units: Array,
 ) -> PlainRecord:  # fmt: skip
     """Algorithm k on one run's samples and unit noise, both [T, M]."""
@@ -72,20 +69,16 @@ def run(
     others, _, present = neighbours
     same = present & (classes[others] == classes[:, None])
     scale = algorithms.scale[algorithms.noise[k]]
-    data_sum, noise_sum, x, mu, age = np.zeros((5, len(classes)))
+    data_sum, noise_sum, mu, age = np.zeros((4, len(classes)))
     accepted = np.zeros_like(present)
-    released = False
     rows = []
     for t in range(1, len(samples) + 1):
         data_sum += samples[t - 1]
         data = data_sum / t
-        if schedule.release[t]:
-            released = True
-            noise_sum += units[t - 1]
-            x = (data_sum + scale * noise_sum) / t
+        noise_sum += units[t - 1]
+        x = (data_sum + scale * noise_sum) / t
         before = accepted
-        if released:
-            accepted = accepted_by(algorithms, k, t, x, classes, neighbours)
+        accepted = accepted_by(algorithms, k, t, x, classes, neighbours)
         size = 1 + accepted.sum(1)
         age = np.where((accepted != before).any(1), 1, age + 1)
         level = age // algorithms.stride[k] + algorithms.offset[k]

@@ -1,15 +1,15 @@
 """Configuration from TOML or keyword arguments: validated, with errors that name the field."""
 
-import difflib
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import UnionType
-from typing import Any, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails
 
-from colme.errors import ConfigError
+from colme.errors import ConfigError, UnknownOption, one_of
 
 
 class Table(BaseModel):
@@ -41,27 +41,82 @@ def validated(kind: type[TableT], fields: Mapping[str, Any]) -> TableT:
 
 def _first_of(error: ValidationError, kind: type[Table]) -> ConfigError:
     first = error.errors()[0]
-    place = first["loc"]
+    place, tables = _place_of(first["loc"], kind)
     field = ".".join(map(str, place))
-    if first["type"] != "extra_forbidden":
-        expected = first["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
-        return ConfigError(field, first["input"], expected)
-    known = sorted(_fields_at(kind, place[:-1]))
-    close = difflib.get_close_matches(str(place[-1]), known, n=1)
-    hint = f"{close[0]!r}, perhaps" if close else f"one of {', '.join(known)}"
-    return ConfigError(field, f"a field called {place[-1]!r}", hint)
+    match first["type"]:
+        case "extra_forbidden":
+            return _unknown(field, str(place[-1]), tables)
+        case "union_tag_invalid":
+            context = first["ctx"]
+            known = [one.strip("'") for one in str(context["expected_tags"]).split(", ")]
+            name, tag = context["discriminator"].strip("'"), str(context["tag"])
+            return ConfigError(f"{field}.{name}", tag, one_of(tag, known))
+        case "value_error" if isinstance(told := first["ctx"]["error"], ConfigError):
+            told.field = f"{field}.{told.field}" if field else told.field
+            return told
+        case _:
+            return ConfigError(field, first["input"], _expected(first))
 
 
-def _fields_at(kind: type[Table], place: tuple[int | str, ...]) -> list[str]:
-    """The fields of the innermost table on the way to a place."""
-    for part in place:
-        field = kind.model_fields.get(str(part))
+def _expected(first: ErrorDetails) -> str:
+    return first["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+
+
+def _unknown(field: str, name: str, tables: "_Tables") -> ConfigError:
+    """A field that is not there: another kind of the same thing may have it, or it is a slip."""
+    own = sorted(tables.chosen.model_fields)
+    if tables.tag is not None:
+        if name in {one for table in tables.union for one in table.model_fields}:
+            return UnknownOption(field, tables.tag, [one for one in own if one not in _TAGS])
+        own = sorted({*own, *(one for table in tables.union for one in table.model_fields)})
+    return ConfigError(field, f"a field called {name!r}", one_of(name, own))
+
+
+_TAGS = ("algorithm", "family", "distribution", "kind", "name")
+"""Which table it is, and what it is called: not among its options."""
+
+
+class _Tables:
+    """The innermost table on the way to a place; with its tag where it is one of a union."""
+
+    def __init__(self, chosen: type[Table]) -> None:
+        self.chosen = chosen
+        self.union: list[type[Table]] = [chosen]
+        self.tag: str | None = None
+
+
+def _place_of(
+    loc: tuple[int | str, ...], kind: type[Table]
+) -> tuple[tuple[int | str, ...], _Tables]:
+    """The place as its author knows it, without pydantic's tags of unions."""
+    place: list[int | str] = []
+    found = _Tables(kind)
+    for part in loc:
+        field = found.chosen.model_fields.get(str(part))
         if field is not None:
-            kind = next(_tables_in(field.annotation), kind)
-    return list(kind.model_fields)
+            place.append(part)
+            inside = list(_tables_in(field.annotation))
+            if inside:
+                found = _Tables(inside[0])
+                found.union = inside
+        elif len(found.union) > 1 and found.tag is None and isinstance(part, str):
+            found.chosen = _tagged(found.union, part)
+            found.tag = part
+        else:
+            place.append(part)
+    return tuple(place), found
 
 
-def _tables_in(annotation: Any) -> Any:
+def _tagged(tables: list[type[Table]], tag: str) -> type[Table]:
+    """The one with a field that says this and nothing else; the last one takes whatever is left."""
+    for table in tables:
+        for field in table.model_fields.values():
+            if get_origin(field.annotation) is Literal and tag in get_args(field.annotation):
+                return table
+    return tables[-1]
+
+
+def _tables_in(annotation: Any) -> Iterator[type[Table]]:
     if isinstance(annotation, type) and issubclass(annotation, Table):
         yield annotation
     elif get_args(annotation) or isinstance(annotation, UnionType):

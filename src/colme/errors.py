@@ -20,6 +20,7 @@ ColmeError
 Each names the field, what was seen and what would be right. The object that raises it is unchanged.
 """
 
+import difflib
 from collections.abc import Sequence
 
 
@@ -111,3 +112,9 @@ class LedgerError(NodeError):
 
 class NetworkError(NodeError):
     """A node's address is taken, or a neighbour can't be reached."""
+
+
+def one_of(seen: str, known: Sequence[str]) -> str:
+    """What would be right where a name is not known."""
+    close = difflib.get_close_matches(seen, known, n=1)
+    return f"{close[0]!r}, perhaps" if close else f"one of {', '.join(known)}"

@@ -8,7 +8,7 @@ import pytest
 
 from colme import __version__
 from colme.cli.app import run
-from colme.sim import comparison
+from colme.sim.figures import comparison
 
 
 def test_theory_as_json_is_one_object_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
@@ -66,7 +66,7 @@ def test_simulate_as_json_is_one_object(capsys: pytest.CaptureFixture[str]) -> N
     answer = json.loads(printed.out)
     assert answer["coordinates"]["epsilon"] == [2.0, "inf"]
     mse = answer["variables"]["mse"]
-    assert mse["dimensions"] == ["rule", "epsilon", "degree", "t"]
+    assert mse["dimensions"] == ["algorithm", "epsilon", "degree", "t"]
     assert len(mse["values"][1][0][0]) == len(answer["coordinates"]["t"])
     assert answer["attributes"]["scenario"]["seed"] == 3
 
@@ -138,7 +138,7 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
         ("demo --epsilon -1", "epsilon: saw -1.0"),
         ("simulate --rounds 5", "--out: saw None, expected a folder"),
         ("simulate --epsilon 0 --json", "epsilon.0: saw 0.0, expected greater than 0"),
-        ("simulate --rule magic --json", "algorithms.0.rule: saw 'magic'"),
+        ("simulate --rule magic --json", "algorithms.0.algorithm: saw 'magic'"),
         ("simulate --degree five --json", "--degree: saw 'five'"),
         ("simulate nowhere.toml --json", "scenario: saw 'nowhere.toml'"),
         ("plot nowhere", "result: saw 'nowhere'"),

@@ -13,16 +13,18 @@ import numpy as np
 import pytest
 
 from colme.protocol.network import Network
-from colme.rules.decision import DecisionRule, Oracle
+from colme.rules.consensus import stepped_alpha, theorem_alpha
+from colme.rules.decision import DecisionRule, Oracle, Situation
 from colme.rules.release import Profile, laplace_scale
-from colme.sim import thresholds
+from colme.sim.engines import PaperEngine, PaperTable
+from colme.sim.engines.paper import kernel_algorithms
 from colme.sim.in_memory import agent_name, estimates, run_round
-from colme.sim.kernel import batch
-from colme.sim.kernel.arrays import WORD, Array, Graph, Record, State
-from colme.sim.kernel.rounds import step_all
+from colme.sim.kernel import allocation
+from colme.sim.kernel.arrays import WORD, Array, Edges, KernelState, Record
+from colme.sim.kernel.rounds import measure_local, step_all
 from colme.sim.kernel.simd import form_of
 from colme.sim.kernel.stream import feed
-from colme.sim.scenario import AlgorithmSpec, GraphSpec, Scenario
+from colme.sim.scenario import Scenario
 from colme.sim.study import Study
 from support.worlds import Script, join
 
@@ -33,16 +35,16 @@ FORM = form_of(np.float64, LANES)
 TOLERANCE = 1e-12  # values are of order 1, and the two sides add the same numbers in another order
 
 ALGORITHMS: list[dict[str, Any]] = [
-    {"name": f"{rule}, {alpha}", "rule": rule, "alpha": alpha}
-    for rule in ("oracle", "bernstein", "optimistic")
+    {"name": f"{rule}, {alpha}", "algorithm": rule, "alpha": alpha}
+    for rule in ("oracle", "bernstein", "optimistic", "tight")
     for alpha in ("stepped", "theorem")
 ]
 ALGORITHMS[3]["theta"] = {"scale": 1.9, "exponent": 0.2}  # below 2 from the first round on
 IRREGULAR = [*((0, b) for b in range(1, 8)), (1, 2), (2, 3), (3, 5), (5, 8), (4, 7)]  # 9 is alone
 GRAPHS = {
-    "regular": GraphSpec(degree=[4]),
-    "irregular": GraphSpec(family="edges", edges=IRREGULAR),
-    "complete": GraphSpec(family="complete"),
+    "regular": {"degree": [4]},
+    "irregular": {"family": "edges", "edges": IRREGULAR},
+    "complete": {"family": "complete"},
 }
 PRIVACY: dict[str, dict[str, Any]] = {
     "common": {"epsilon": [1, 8, math.inf]},
@@ -86,29 +88,27 @@ class Lane:
         ]
         return cls(number, classes, profiles, Script.random(profiles, centres, ROUNDS, number))
 
-    def network(self, study: Study, algorithm: AlgorithmSpec) -> Network:
+    def network(self, study: Study, algorithm: PaperTable) -> Network:
         """Real agents that live in this world."""
-        shape = thresholds.Network(AGENTS, study.mean_degree, ROUNDS)
         strictest = min(profile.epsilon for profile in self.profiles)
+        situation = Situation(agents=AGENTS, degree=study.mean_degree, epsilon=strictest)
 
         def rule(a: int) -> DecisionRule:
             mates = np.flatnonzero(self.classes == self.classes[a]).tolist()
-            rules: dict[str, DecisionRule] = {
-                "oracle": Oracle(frozenset(map(agent_name, mates))),
-                "bernstein": algorithm.bernstein(shape.degree, strictest),
-                "optimistic": algorithm.optimistic(AGENTS, shape.regularity),
-            }
-            return rules[algorithm.rule]
+            return algorithm.rule_in(situation) or Oracle(frozenset(map(agent_name, mates)))
 
         draws = iter(self.script.draws.ravel().tolist())
         graph = study.scenario.draw_graph(study.degree, 0)
-        alpha = algorithm.alpha_schedule
+        alpha = {"stepped": stepped_alpha, "theorem": theorem_alpha}[algorithm.alpha]
         return join(graph, self.profiles, rule, lambda _: next(draws), alpha)
 
 
-def kernel_rounds(study: Study, edges: Graph, lanes: list[Lane]) -> Iterator[tuple[State, Record]]:
+def kernel_rounds(
+    study: Study, edges: Edges, lanes: list[Lane]
+) -> Iterator[tuple[KernelState, Record, Array]]:
     """The state after every round, and the record with a row for each; spare lanes stand still."""
-    algorithms = study.algorithms(edges, FORM)
+    entrants, prepared = study.entrants[PaperEngine], study.prepared[PaperEngine]
+    algorithms = kernel_algorithms(study.setting, entrants, prepared, edges, FORM)
     classes = np.zeros((AGENTS, LANES), np.int64)
     samples, units = np.zeros((2, ROUNDS, AGENTS, LANES))
     for lane in lanes:
@@ -118,21 +118,23 @@ def kernel_rounds(study: Study, edges: Graph, lanes: list[Lane]) -> Iterator[tup
         samples[..., lane.number] = lane.script.samples
         quiet = np.zeros_like(noise)
         units[..., lane.number] = np.divide(noise, scale, out=quiet, where=scale > 0)
-    population = study.population(classes, FORM)
-    schedule = batch.new_schedule(ROUNDS, range(1, ROUNDS + 1))
-    stream = batch.new_stream(FORM, AGENTS, 0, range(LANES), always=True)
-    state = batch.new_state(FORM, edges, algorithms, population)
-    record = batch.new_record(FORM, algorithms, ROUNDS)
+    population = study.origin(classes, FORM)
+    schedule = allocation.new_schedule(ROUNDS, range(1, ROUNDS + 1))
+    stream = allocation.new_stream(FORM, AGENTS, 0, range(LANES))
+    state = allocation.new_state(FORM, edges, algorithms, population)
+    record = allocation.new_record(FORM, algorithms, ROUNDS)
+    local_error = allocation.zeros((ROUNDS, LANES), np.float64)
     for t in range(1, ROUNDS + 1):
-        feed(FORM, t, t, samples, units, schedule, stream)
+        feed(FORM, t, t, samples, units, stream)
         step_all(
             FORM, t, t, edges, population.location, schedule, algorithms, stream, state, record
         )
-        yield state, record
+        measure_local(FORM, t, t, population.location, schedule, stream, local_error)
+        yield state, record, local_error
 
 
-def decoded(edges: Graph, accepted: Array) -> Array:
-    """The accepted sets of one lane, as `arrays.Graph` describes them, as a matrix."""
+def decoded(edges: Edges, accepted: Array) -> Array:
+    """The accepted sets of one lane, as `arrays.Edges` describes them, as a matrix."""
     matrix = np.zeros((AGENTS, AGENTS), dtype=bool)
     for a in range(AGENTS):
         row = edges.indices[edges.indptr[a] : edges.indptr[a + 1]]
@@ -161,12 +163,13 @@ def test_kernel_and_real_agents_agree_round_by_round(graph: str, privacy: str) -
     study = study_of(graph, privacy)
     scenario = study.scenario
     drawn = scenario.draw_graph(study.degree, 0)
-    edges = batch.new_graph(drawn.indptr, drawn.indices)
-    lanes = [Lane.of(scenario, number) for number in range(len(study.profiles))]
-    cells = [(algorithm, lane) for algorithm in scenario.algorithms for lane in lanes]
+    edges = allocation.new_graph(drawn.indptr, drawn.indices)
+    lanes = [Lane.of(scenario, number) for number in range(len(study.setting.profiles))]
+    tables = [table for table in scenario.algorithms if isinstance(table, PaperTable)]
+    cells = [(algorithm, lane) for algorithm in tables for lane in lanes]
     networks = [lane.network(study, algorithm) for algorithm, lane in cells]
     decisions: list[set[bytes]] = [set() for _ in cells]
-    for t, (state, record) in enumerate(kernel_rounds(study, edges, lanes), start=1):
+    for t, (state, record, locally) in enumerate(kernel_rounds(study, edges, lanes), start=1):
         for k, (network, (algorithm, lane)) in enumerate(zip(networks, cells, strict=True)):
             where, number, row = f"{algorithm.label} in round {t}", lane.number, t - 1
             run_round(network, lane.script.samples[row])
@@ -180,7 +183,7 @@ def test_kernel_and_real_agents_agree_round_by_round(graph: str, privacy: str) -
             error = ((estimates(network) - truth) ** 2).sum()
             local_error = ((np.array([answer.local for answer in answers]) - truth) ** 2).sum()
             assert abs(record.error[k, row, number] - error) < TOLERANCE, where
-            assert abs(record.local_error[row, number] - local_error) < TOLERANCE, where
+            assert abs(locally[row, number] - local_error) < TOLERANCE, where
             assert record.size[k, row, number] == sum(answer.class_size for answer in answers)
             assert record.local[k, row, number] == sum(not a.collaborative for a in answers)
             decisions[k].add(accepted.tobytes())

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from colme.report.curves import mse_over_time, save
-from colme.sim.runner import simulate
 from colme.sim.scenario import Scenario
+from colme.sim.study.runner import simulate
 
 
 def test_a_panel_for_each_degree_and_a_curve_for_each_cell(tmp_path: Path) -> None:
@@ -12,7 +12,7 @@ def test_a_panel_for_each_degree_and_a_curve_for_each_cell(tmp_path: Path) -> No
         agents=20,
         graph={"degree": [4, 6]},
         epsilon=[1, float("inf")],
-        algorithms=[{"rule": "oracle"}, {"rule": "bernstein"}],
+        algorithms=[{"algorithm": "oracle"}, {"algorithm": "bernstein"}],
         rounds=40,
     )
     figure = mse_over_time(simulate(scenario))
@@ -30,7 +30,7 @@ def test_any_epsilon_and_any_name_can_be_drawn(tmp_path: Path) -> None:
         agents=20,
         graph={"degree": 4},
         epsilon_per_agent=[0.3] * 20,
-        algorithms=[{"rule": "oracle", "name": "all-knowing"}],
+        algorithms=[{"algorithm": "oracle", "name": "all-knowing"}],
         rounds=40,
         runs=1,
     )

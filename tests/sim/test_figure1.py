@@ -2,17 +2,18 @@
 
 from pathlib import Path
 
-from colme.sim import figure1, results
-from colme.sim.presets import PAPER
+from colme.sim.figures import figure1
+from colme.sim.figures.presets import PAPER
 from colme.sim.scenario import Scenario
+from colme.sim.study import results
 
 DATA = Path(__file__).parents[2] / "docs" / "figure1"
 
 
 def test_the_committed_data_are_the_papers_study() -> None:
     dataset = results.load(DATA / "figure1.nc")
-    assert Scenario.model_validate_json(dataset.attrs["scenario"]) == PAPER
-    assert dict(dataset.sizes) | {"t": 0} == {"rule": 3, "epsilon": 4, "degree": 2, "t": 0}
+    assert Scenario.of_result(dataset) == PAPER
+    assert dict(dataset.sizes) | {"t": 0} == {"algorithm": 3, "epsilon": 4, "degree": 2, "t": 0}
     assert figure1.study(PAPER.runs) == PAPER
 
 
@@ -26,7 +27,7 @@ def test_every_claim_of_section_5_holds_on_the_committed_data() -> None:
 def test_the_claims_can_fail() -> None:
     """With oracle and optimistic exchanged, or Theorem 1 twice as large, they do."""
     figure, theorem = (results.load(DATA / f"{name}.nc") for name in ("figure1", "theorem1"))
-    exchanged = figure.assign_coords(rule=["optimistic", "bernstein", "oracle"])
+    exchanged = figure.assign_coords(algorithm=["optimistic", "bernstein", "oracle"])
     assert sum(not claim.holds for claim in figure1.claims(exchanged, theorem)) > 10
     wrong = theorem.assign(mse_theorem1=2 * theorem.mse_theorem1)
     assert sum(not claim.holds for claim in figure1.claims(figure, wrong)) == 8

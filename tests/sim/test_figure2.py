@@ -5,9 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from colme.sim import figure2, results
+from colme.sim.figures import figure2
 from colme.sim.graphs import random_component_sizes
 from colme.sim.scenario import Scenario
+from colme.sim.study import results
 from colme.theory import Prospect
 
 DATA = Path(__file__).parents[2] / "docs" / "figure2" / "figure2.nc"
@@ -15,7 +16,7 @@ DATA = Path(__file__).parents[2] / "docs" / "figure2" / "figure2.nc"
 
 def test_the_committed_data_are_this_study() -> None:
     dataset = results.load(DATA)
-    assert Scenario.model_validate_json(dataset.attrs["scenario"]) == figure2.study()
+    assert Scenario.of_result(dataset) == figure2.study()
 
 
 @pytest.mark.parametrize("degree", [5, 20])
@@ -29,7 +30,7 @@ def test_theory_predicts_the_recommended_algorithm(degree: int, epsilon: float) 
         half_range=0.75**0.5,
         epsilon=epsilon,
     )
-    cell = results.load(DATA).isel(t=-1).sel(degree=degree, epsilon=epsilon, rule="recommended")
+    cell = results.load(DATA).isel(t=-1).sel(degree=degree, epsilon=epsilon, algorithm="tracking")
     measured = float(cell.mse / cell.mse_ideal)
     error = float(cell.mse_se / cell.mse_ideal)
     assert abs(measured - prospect.recommended / prospect.ideal) < 4 * error + 0.06
@@ -39,8 +40,8 @@ def test_nobody_is_ever_worse_off_and_at_the_end_all_are_near_ideal() -> None:
     """Over all epsilons, degrees and recorded rounds: at most 1.05 of Local, and at the end at
     most 1.2 of Ideal; while the paper's rule is a hundred times worse than Local on the way."""
     dataset = results.load(DATA)
-    ours = dataset.sel(rule=["recommended", "recommended, variance unknown"])
+    ours = dataset.sel(algorithm=["tracking", "tracking, variance unknown"])
     assert float((ours.mse / dataset.mse_local).max()) < 1.05
     assert float((ours.mse / dataset.mse_ideal).isel(t=-1).max()) < 1.2
-    paper = dataset.mse.sel(rule="paper (Bernstein)") / dataset.mse_local
+    paper = dataset.mse.sel(algorithm="paper (Bernstein)") / dataset.mse_local
     assert float(paper.sel(epsilon=1).max()) > 100

@@ -7,25 +7,29 @@ import pytest
 
 from colme.graph import Graph
 from colme.rules.bernstein import uniform_parameter
+from colme.rules.decision import RULES, Situation, ThresholdRule
 from colme.rules.release import Profile
-from colme.sim import graphs, thresholds
-from colme.sim.kernel import batch
+from colme.sim import graphs
+from colme.sim.engines import PaperEngine
+from colme.sim.engines.paper import kernel_algorithms
+from colme.sim.engines.thresholds import table
+from colme.sim.kernel import allocation
 from colme.sim.kernel.arrays import (
     COMMON,
     ORACLE,
     PER_EDGE,
     Algorithms,
     Array,
-    Population,
+    Edges,
+    KernelState,
+    Origin,
     Record,
     Schedule,
-    State,
 )
-from colme.sim.kernel.arrays import Graph as Edges
-from colme.sim.kernel.rounds import simulate, step_all
+from colme.sim.kernel.rounds import measure_local, simulate, step_all
 from colme.sim.kernel.simd import form_of
 from colme.sim.kernel.stream import feed
-from colme.sim.scenario import AlgorithmSpec, Scenario
+from colme.sim.scenario import Scenario
 from colme.sim.study import Study
 from numpy_round import Neighbours, run
 
@@ -36,7 +40,7 @@ HALF_RANGE = SIGMA * math.sqrt(3)
 
 
 def edges_of(graph: Graph) -> Edges:
-    return batch.new_graph(graph.indptr, graph.indices)
+    return allocation.new_graph(graph.indptr, graph.indices)
 
 
 def hub(agents: int) -> Graph:
@@ -54,13 +58,6 @@ GRAPHS = {
     "no edges": edges_of(Graph.from_edges([], 5)),
 }
 
-T = np.arange(ROUNDS + 1)
-BLOCKS = {
-    "every sample": None,
-    "every 7th": T % 7 == 0,
-    "growing, from 20": np.isin(T, [20, 40, 80]),
-}
-
 
 def every_algorithm(edges: Edges) -> Algorithms:
     """All rules, strict and not, with several alpha schedules, loud agents, awkward thresholds."""
@@ -72,16 +69,27 @@ def every_algorithm(edges: Edges) -> Algorithms:
         beta=uniform_parameter(HALF_RANGE),
         epsilon=4.0,
     )
-    network = thresholds.Network(agents, DEGREE, ROUNDS)
+    situation = Situation(agents=agents, degree=DEGREE, epsilon=4.0)
     bernstein, optimistic = (
-        np.append(0, thresholds.common(AlgorithmSpec(rule=rule), profile, network))
-        for rule in ("bernstein", "optimistic")
+        np.append(0, table(rule, profile, profile, ROUNDS))
+        for name in ("bernstein", "optimistic")
+        for rule in [RULES[name].tuned(name, situation, {})]
+        if isinstance(rule, ThresholdRule)
     )
     awkward = rng.choice([0.0, 0.3, 1.0, np.inf], ROUNDS + 1)
     accept_all, accept_none = np.full(ROUNDS + 1, np.inf), np.zeros(ROUNDS + 1)
-    common = [bernstein, batch.at_most(optimistic, np.float64), awkward, accept_all, accept_none]
+    common = [
+        bernstein,
+        allocation.at_most(optimistic, np.float64),
+        awkward,
+        accept_all,
+        accept_none,
+    ]
     rule = [COMMON] * len(common) + [ORACLE, PER_EDGE, PER_EDGE]
-    edge_p, edge_q = rng.uniform(0.2, 1.5, (2, len(rule), max(edges.indices.size, 1)))
+    rows = 7
+    z = rng.uniform(0.2, 1.5, (len(rule), rows, 1)) * bernstein + 0.01
+    z[: len(common), 0] = common
+    z[-1] = allocation.at_most(z[-1], np.float64)
     scale = np.array([np.full(agents, 0.4), np.zeros(agents)])
     scale[0, : agents // 2] = 0.9
     return Algorithms(
@@ -89,11 +97,8 @@ def every_algorithm(edges: Edges) -> Algorithms:
         noise=np.array([0, 1, 0, 0, 1, 0, 0, 1], np.int32),
         stride=np.array([10, 10, 1, 3, 10, 1, 7, 1], np.int32),
         offset=np.array([1, 1, 0, 1, 1, 0, 1, 0], np.int32),
-        p=np.array([*common, accept_none, bernstein, bernstein]),
-        q=np.full((len(rule), ROUNDS + 1), 0.01),
-        edge_p=edge_p,
-        edge_q=edge_q,
-        inclusive=np.array([0] * 7 + [1], np.int32),
+        z=z,
+        row=rng.integers(0, rows, max(edges.indices.size, 1)).astype(np.int32),
         scale=scale,
     )
 
@@ -101,9 +106,9 @@ def every_algorithm(edges: Edges) -> Algorithms:
 def study_of(agents: int, rounds: int = ROUNDS) -> Study:
     """Every rule, the optimistic with the other alpha, with noise and without."""
     algorithms = [
-        {"rule": "oracle"},
-        {"rule": "bernstein"},
-        {"rule": "optimistic", "alpha": "theorem"},
+        {"algorithm": "oracle"},
+        {"algorithm": "bernstein"},
+        {"algorithm": "optimistic", "alpha": "theorem"},
     ]
     scenario = Scenario.build(
         agents=agents,
@@ -116,38 +121,39 @@ def study_of(agents: int, rounds: int = ROUNDS) -> Study:
     return Study(scenario, DEGREE)
 
 
-def population_of(agents: int, dtype: type, runs: range) -> Population:
+def population_of(agents: int, dtype: type, runs: range) -> Origin:
     study = study_of(agents)
     classes = np.stack([study.scenario.draw_classes(run) for run in runs], axis=1)
-    return study.population(classes, form_of(dtype, len(runs)))
+    return study.origin(classes, form_of(dtype, len(runs)))
 
 
 def fed(
-    lanes: int, edges: Edges, algorithms: Algorithms, population: Population, schedule: Schedule,
+    lanes: int, edges: Edges, algorithms: Algorithms, population: Origin, schedule: Schedule,
     samples: Array, units: Array,
-) -> Record:  # fmt: skip
-    """The kernel's record in float64 for given samples."""
+) -> tuple[Record, Array]:  # fmt: skip
+    """The kernel's record in float64 for given samples, and the error of the data means."""
     form = form_of(np.float64, lanes)
     rounds, agents = samples.shape[:2]
-    always = bool((schedule.release[1:] == 1).all())
-    stream = batch.new_stream(form, agents, 0, range(lanes), always=always)
-    state = batch.new_state(form, edges, algorithms, population)
-    record = batch.new_record(form, algorithms, int(schedule.record.max()) + 1)
+    stream = allocation.new_stream(form, agents, 0, range(lanes))
+    state = allocation.new_state(form, edges, algorithms, population)
+    recorded = int(schedule.record.max()) + 1
+    record = allocation.new_record(form, algorithms, recorded)
+    local_error = allocation.zeros((recorded, lanes), np.float64)
     rows = stream.data.shape[0]
     for first in range(1, rounds + 1, rows):
         last = min(rounds, first + rows - 1)
-        feed(form, first, last, samples, units, schedule, stream)
+        feed(form, first, last, samples, units, stream)
         step_all(
             form, first, last, edges, population.location, schedule, algorithms, stream, state,
             record,
         )  # fmt: skip
-    return record
+        measure_local(form, first, last, population.location, schedule, stream, local_error)
+    return record, local_error
 
 
-@pytest.mark.parametrize("blocks", BLOCKS)
 @pytest.mark.parametrize("name", GRAPHS)
 @pytest.mark.parametrize("lanes", [1, 4])
-def test_agrees_with_plain_numpy(lanes: int, name: str, blocks: str) -> None:
+def test_agrees_with_plain_numpy(lanes: int, name: str) -> None:
     """Same samples, same noise: the same decisions, so counts are equal; errors to rounding.
 
     150 rounds of averaging in another order lose a few units in the last place: 1e-11 is ample.
@@ -155,13 +161,13 @@ def test_agrees_with_plain_numpy(lanes: int, name: str, blocks: str) -> None:
     edges = GRAPHS[name]
     algorithms = every_algorithm(edges)
     recorded = [*range(1, 60), 100, ROUNDS]
-    schedule = batch.new_schedule(ROUNDS, recorded, BLOCKS[blocks], tolerance=0.1)
+    schedule = allocation.new_schedule(ROUNDS, recorded, tolerance=0.1)
     population = population_of(edges.indptr.size - 1, np.float64, range(lanes))
     rng = np.random.default_rng(3)
     shape = (ROUNDS, *population.location.shape)
     samples = population.location + rng.uniform(-HALF_RANGE, HALF_RANGE, shape)
     units = rng.laplace(size=shape)
-    record = fed(lanes, edges, algorithms, population, schedule, samples, units)
+    record, local = fed(lanes, edges, algorithms, population, schedule, samples, units)
     for k in range(algorithms.rule.size):
         for lane in {0, lanes - 1}:
             expected = run(
@@ -172,8 +178,7 @@ def test_agrees_with_plain_numpy(lanes: int, name: str, blocks: str) -> None:
                 counted = getattr(record, field)[k, :, lane]
                 np.testing.assert_array_equal(counted, getattr(expected, field), field)
             np.testing.assert_allclose(record.error[k, :, lane], expected.error, rtol=1e-11)
-            local_error = record.local_error[:, lane]
-            np.testing.assert_allclose(local_error, expected.local_error, rtol=1e-11)
+            np.testing.assert_allclose(local[:, lane], expected.local_error, rtol=1e-11)
 
 
 def drawn(
@@ -183,29 +188,32 @@ def drawn(
     *,
     cuts: tuple[int, ...] = (),
     eager: bool = False,
-) -> tuple[list[Array], State]:
+) -> tuple[list[Array], KernelState]:
     """What an ordinary float32 study records of these runs, `lanes` at a time; the last state."""
     agents, form = 60, form_of(np.float32, lanes)
     study = study_of(agents, rounds)
     edges = edges_of(study.scenario.draw_graph(DEGREE, 0))
-    algorithms = study.algorithms(edges, form)
-    schedule = batch.new_schedule(rounds, [1, 10, 100, rounds])
+    entrants, prepared = study.entrants[PaperEngine], study.prepared[PaperEngine]
+    algorithms = kernel_algorithms(study.setting, entrants, prepared, edges, form)
+    schedule = allocation.new_schedule(rounds, [1, 10, 100, rounds])
     records = []
     for first in range(0, runs, lanes):
         part = range(first, first + lanes)
         population = population_of(agents, np.float32, part)
-        stream = batch.new_stream(form, agents, 5, part, always=True)
-        state = batch.new_state(form, edges, algorithms, population)
-        record = batch.new_record(form, algorithms, 4)
+        stream = allocation.new_stream(form, agents, 5, part)
+        state = allocation.new_state(form, edges, algorithms, population)
+        record = allocation.new_record(form, algorithms, 4)
+        local_error = allocation.zeros((4, lanes), np.float64)
         start = 1
         for stop in range(1, rounds + 1) if eager else (*cuts, rounds):
             if eager:
                 state.deadline[...] = -1
             simulate(
-                form, start, stop, edges, population, schedule, algorithms, stream, state, record
-            )
+                form, start, stop, edges, population, schedule, algorithms, stream, state, record,
+                local_error,
+            )  # fmt: skip
             start = stop + 1
-        records.append(record)
+        records.append((*record, local_error))
     return [np.concatenate(field, axis=-1) for field in zip(*records, strict=True)], state
 
 
@@ -233,12 +241,12 @@ def test_a_run_can_be_cut_anywhere() -> None:
 
 @pytest.mark.parametrize("name", GRAPHS)
 def test_edge_totals(name: str) -> None:
-    """batch.edge_totals: "within a class and between classes, in both directions"."""
+    """allocation.edge_totals: "within a class and between classes, in both directions"."""
     edges = GRAPHS[name]
     population = population_of(edges.indptr.size - 1, np.float64, range(4))
-    state = batch.new_state(form_of(np.float64, 4), edges, every_algorithm(edges), population)
+    state = allocation.new_state(form_of(np.float64, 4), edges, every_algorithm(edges), population)
     others, _, present = Neighbours.of(edges)
-    within, between = batch.edge_totals(edges, state)
+    within, between = allocation.edge_totals(edges, state)
     for lane, classes in enumerate(population.classes.T):
         same = classes[others] == classes[:, None]
         assert within[lane] == (same & present).sum()

@@ -17,8 +17,8 @@ from colme.sim.in_memory import agent_name, estimates, run_round
 from colme.sim.kernel.arrays import Array
 from colme.sim.kernel.pooled import advance, answer
 from colme.sim.kernel.pooled_arrays import blocks_by_round, draw_units, new_pool, new_pool_state
-from colme.sim.runner import simulate
 from colme.sim.scenario import Scenario
+from colme.sim.study.runner import simulate
 
 AGENTS = 12
 ROUNDS = 300
@@ -181,8 +181,8 @@ STUDY: dict[str, Any] = {
     "epsilon": [4, inf],
 }
 BOTH = [
-    {"name": "known", "rule": "recommended"},
-    {"name": "released", "rule": "recommended", "variance": "released"},
+    {"name": "known", "algorithm": "tracking"},
+    {"name": "released", "algorithm": "tracking", "variance": "released"},
 ]
 
 
@@ -194,10 +194,10 @@ def test_float32_is_as_good_as_float64() -> None:
 
 
 def test_a_study_sees_it_beside_the_others_as_alone() -> None:
-    others = [{"rule": "ideal"}, {"rule": "bernstein"}]
+    others = [{"algorithm": "ideal"}, {"algorithm": "bernstein"}]
     alone = simulate(Scenario.build(**STUDY, algorithms=BOTH))
     beside = simulate(Scenario.build(**STUDY, algorithms=[others[0], *BOTH, others[1]]))
-    assert alone.drop_attrs().equals(beside.drop_attrs().sel(rule=["known", "released"]))
+    assert alone.drop_attrs().equals(beside.drop_attrs().sel(algorithm=["known", "released"]))
 
 
 def test_a_study_with_an_epsilon_for_all_or_the_same_for_each() -> None:
@@ -218,6 +218,6 @@ def test_what_is_measured_is_plausible() -> None:
     assert (dataset.answering_locally.sel(t=1) == 1).all()
     assert (end.answering_locally < 0.05).all()
     assert (end.messages == 18).all()
-    assert (end.payload.sel(rule="known") == 240).all()
-    assert (end.payload.sel(rule="released") == 288).all()
-    assert (end.memory.sel(rule="known") < end.memory.sel(rule="released")).all()
+    assert (end.payload.sel(algorithm="known") == 240).all()
+    assert (end.payload.sel(algorithm="released") == 288).all()
+    assert (end.memory.sel(algorithm="known") < end.memory.sel(algorithm="released")).all()

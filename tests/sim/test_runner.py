@@ -11,16 +11,20 @@ import pytest
 import xarray as xr
 
 from colme.errors import ConfigError
-from colme.sim import results
-from colme.sim.checkpoint import Checkpoint
-from colme.sim.runner import simulate, work
 from colme.sim.scenario import Scenario
+from colme.sim.study import results
+from colme.sim.study.checkpoint import Checkpoint
+from colme.sim.study.runner import simulate, work
 
 SMALL = {
     "agents": 20,
     "graph": {"degree": [4, 6]},
     "epsilon": [1, float("inf")],
-    "algorithms": [{"rule": "oracle"}, {"rule": "bernstein"}, {"rule": "optimistic"}],
+    "algorithms": [
+        {"algorithm": "oracle"},
+        {"algorithm": "bernstein"},
+        {"algorithm": "optimistic"},
+    ],
     "rounds": 60,
     "runs": 70,
 }
@@ -43,14 +47,14 @@ def test_results_have_the_study_s_dimensions_and_carry_its_configuration(tmp_pat
     results.save(dataset, tmp_path / results.RESULT)
     loaded = results.load(tmp_path)
     assert equal(dataset, loaded)
-    assert dict(loaded.sizes) == {"rule": 3, "epsilon": 2, "degree": 2, "t": loaded.t.size}
+    assert dict(loaded.sizes) == {"algorithm": 3, "epsilon": 2, "degree": 2, "t": loaded.t.size}
     assert loaded.t[-1] == 60
-    assert loaded.mse.sel(rule="bernstein", epsilon=1, degree=4, t=60) > 0
+    assert loaded.mse.sel(algorithm="bernstein", epsilon=1, degree=4, t=60) > 0
     assert Scenario.model_validate_json(loaded.attrs["scenario"]) == small()
-    assert (loaded.type_one.sel(rule="oracle") == 0).all()
-    assert (loaded.type_two.sel(rule="oracle") == 0).all()
+    assert (loaded.type_one.sel(algorithm="oracle") == 0).all()
+    assert (loaded.type_two.sel(algorithm="oracle") == 0).all()
     assert (loaded.accepted_size >= 1).all()
-    assert (loaded.answering_locally.sel(rule="bernstein", t=1) == 1).all()
+    assert (loaded.answering_locally.sel(algorithm="bernstein", t=1) == 1).all()
 
 
 def test_local_error_is_the_same_for_both_degrees_and_close_to_proposition_1() -> None:
@@ -67,7 +71,7 @@ def test_standard_errors_are_of_the_right_size(runs: int) -> None:
     With 20 batches or 40 runs, an estimate of a standard error is itself off by 1/sqrt(2 x 20) =
     16%; three times that is allowed.
     """
-    dataset = simulate(small(runs=runs, graph={"degree": 4}, algorithms=[{"rule": "oracle"}]))
+    dataset = simulate(small(runs=runs, graph={"degree": 4}, algorithms=[{"algorithm": "oracle"}]))
     end = dataset.isel(t=-1, degree=0)
     expected = 0.25 / 60 * (2 / (20 * runs)) ** 0.5
     assert float(end.mse_local_se) == pytest.approx(expected, rel=0.48)
@@ -164,7 +168,7 @@ def test_a_processor_without_avx512_computes_the_same(tmp_path: Path) -> None:
     """NUMBA_CPU_NAME=haswell, in a process of its own: the same errors, bit for bit."""
     fields = SMALL | {"epsilon": [1], "graph": {"degree": [4]}, "runs": 32}
     program = (
-        "import json, sys; from colme.sim.runner import simulate;"
+        "import json, sys; from colme.sim.study.runner import simulate;"
         "from colme.sim.scenario import Scenario;"
         "print(json.dumps(simulate(Scenario.build(**json.loads(sys.argv[1]))).mse.values.tolist()))"
     )

@@ -7,9 +7,22 @@ import networkx as nx
 import pytest
 
 from colme.errors import ConfigError
-from colme.rules.decision import PowerTheta, nearest_paper_theta
-from colme.sim.presets import PAPER
+from colme.protocol.rounds.paper import Paper
+from colme.protocol.rounds.tracking import Tracking
+from colme.rules.consensus import theorem_alpha
+from colme.rules.decision import (
+    Bernstein,
+    PowerTheta,
+    Situation,
+    TightBernstein,
+    nearest_paper_theta,
+)
+from colme.sim.engines import PaperTable, TrackingTable
+from colme.sim.figures import figure2
+from colme.sim.figures.presets import PAPER
 from colme.sim.scenario import Scenario
+from colme.sim.scenario.families import RandomRegular
+from colme.sim.study import results
 
 TOML = """
 agents = 200
@@ -44,12 +57,12 @@ def test_a_scenario_in_toml(tmp_path: Path) -> None:
     scenario = Scenario.load(path, runs=10, graph={"degree": [6]})
     assert scenario.epsilon == [1, 2, 4, inf]
     assert [algorithm.label for algorithm in scenario.algorithms] == ["oracle", "patient"]
-    assert scenario.algorithms[1].bernstein(5, 1).theta == PowerTheta(3, 0.125)
-    assert (scenario.runs, scenario.graph.degree, scenario.graph.family) == (
-        10,
-        [6],
-        "random-regular",
-    )
+    patient = scenario.algorithms[1]
+    assert isinstance(patient, PaperTable)
+    situation = Situation(agents=200, degree=5, epsilon=1)
+    assert patient.rule_in(situation) == Bernstein(PowerTheta(3, 0.125))
+    assert scenario.graph == RandomRegular(degree=[6])
+    assert scenario.runs == 10
     assert Scenario.model_validate_json(scenario.model_dump_json()) == scenario
 
 
@@ -66,15 +79,136 @@ def test_files_in_a_scenario_are_relative_to_it(tmp_path: Path) -> None:
     assert scenario.shapes[0].sigma2 == pytest.approx(14 / 9)
 
 
-def test_the_default_is_the_recommended_algorithm_and_paper_names_the_papers() -> None:
-    assert [algorithm.rule for algorithm in Scenario.build().algorithms] == ["recommended"]
-    (paper,) = Scenario.build(algorithms=[{"rule": "paper"}]).algorithms
-    assert (paper.label, paper.rule, paper.release) == ("paper", "bernstein", "every-sample")
+def labels(*algorithms: object) -> list[str]:
+    return [one.label for one in Scenario.build(algorithms=list(algorithms)).algorithms]
+
+
+def test_the_default_is_the_recommended_algorithm_by_its_real_name() -> None:
+    """`recommended` is an alias: whatever keeps a scenario keeps the name it stands for."""
+    assert [one.label for one in Scenario.build().algorithms] == ["tracking"]
+    for algorithm in ("recommended", {"algorithm": "recommended"}, {"variance": "known"}, {}):
+        scenario = Scenario.build(algorithms=[algorithm])
+        assert [one.label for one in scenario.algorithms] == ["tracking"]
+        assert "recommended" not in scenario.model_dump_json()
+
+
+def test_a_rules_name_stands_for_the_papers_algorithm_with_it() -> None:
+    assert labels("paper", "oracle", "tight") == ["paper", "oracle", "tight"]
+    assert labels({"algorithm": "paper", "rule": "optimistic"}) == ["paper, optimistic"]
+    (tight,) = Scenario.build(algorithms=["tight"]).algorithms
+    assert isinstance(tight, PaperTable)
+    assert tight.rule_in(Situation(agents=9, degree=2, epsilon=1)) == TightBernstein()
+
+
+def test_objects_of_the_library_are_algorithms_of_a_scenario() -> None:
+    given = [Paper(rule=TightBernstein(), alpha=theorem_alpha), Tracking(release_squares=True)]
+    first, second = Scenario.build(algorithms=given).algorithms
+    assert isinstance(first, PaperTable)
+    assert (first.rule, first.alpha, first.label) == (TightBernstein(), "theorem", "paper, tight")
+    assert isinstance(second, TrackingTable)
+    assert second.variance == "released"
+    with pytest.raises(ConfigError, match=r"algorithms.0.algorithm: saw Paper"):
+        Scenario.build(algorithms=[Paper(release_squares=True)])
+
+
+AS_WRITTEN_FOR_0_1_0: dict[str, tuple[dict[str, object], dict[str, object]]] = {
+    "recommended": (
+        {"rule": "recommended", "variance": "released"},
+        {"algorithm": "tracking", "variance": "released"},
+    ),
+    "paper": ({"rule": "paper", "alpha": "theorem"}, {"algorithm": "paper", "alpha": "theorem"}),
+    "a rule": ({"rule": "bernstein"}, {"algorithm": "paper", "name": "bernstein"}),
+    "its options": (
+        {"rule": "optimistic", "delta": 0.5, "name": "x"},
+        {"algorithm": "paper", "rule": "optimistic", "delta": 0.5, "name": "x"},
+    ),
+    "a baseline": ({"rule": "b-colme", "depth": 2}, {"algorithm": "b-colme", "depth": 2}),
+    "release, which had one value": (
+        {"rule": "oracle", "release": "every-sample"},
+        {"algorithm": "oracle"},
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), AS_WRITTEN_FOR_0_1_0.values(), ids=list(AS_WRITTEN_FOR_0_1_0)
+)
+def test_algorithms_as_0_1_0_wrote_them(old: dict[str, object], new: dict[str, object]) -> None:
+    assert Scenario.build(algorithms=[old]) == Scenario.build(algorithms=[new])
+
+
+def test_a_scenario_that_0_1_0_saved_with_a_result_can_be_read() -> None:
+    """It has every option of every kind, most of which never applied."""
+    path = Path(__file__).parents[2] / "docs" / "figure2" / "figure2.nc"
+    scenario = Scenario.of_result(results.load(path))
+    assert scenario == figure2.study(runs=256)
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"algorithms": [{"rule": "recommended", "theta": {"scale": 1, "exponent": 1}}]}, "theta"),
+        ({"algorithms": [{"algorithm": "tracking", "theta": "paper"}]}, "theta"),
+        ({"algorithms": [{"algorithm": "tracking", "delta": 0.1}]}, "delta"),
+        ({"algorithms": [{"variance": "known", "alpha": "theorem"}]}, "alpha"),
+        ({"algorithms": [{"algorithm": "recommended", "depth": 2}]}, "depth"),
+    ],
+)
+def test_an_option_that_tracking_does_not_have_is_an_error(
+    fields: dict[str, object], text: str
+) -> None:
+    with pytest.raises(ConfigError, match=f"^algorithms.0.{text}: 'tracking' has none"):
+        Scenario.build(**fields)
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"graph": {"rewired": 0.2}}, "graph.rewired: 'random-regular' has none"),
+        ({"graph": {"family": "complete", "degree": 5}}, "graph.degree: 'complete' has none"),
+        ({"data": {"concentration": 3}}, r"data.concentration: 'uniform' has none \(it has sigma"),
+        ({"data": {"distribution": "bernoulli", "sigma": 1}}, "data.sigma: 'bernoulli' has none$"),
+        ({"algorithms": [{"algorithm": "oracle", "theta": "paper"}]}, "0.theta: 'oracle' has none"),
+        ({"algorithms": [{"algorithm": "paper", "delta": 1}]}, "0.delta: 'bernstein' has none"),
+        ({"algorithms": [{"algorithm": "tight", "delta": 1}]}, "0.delta: 'tight' has none"),
+        ({"algorithms": [{"algorithm": "local", "delta": 1}]}, "0.delta: 'local' has none"),
+        ({"algorithms": [{"algorithm": "c-colme", "depth": 1}]}, "0.depth: 'c-colme' has none"),
+        ({"algorithms": [{"algorithm": "magic"}]}, "algorithms.0.algorithm: saw 'magic', expected"),
+        ({"algorithms": ["trackin"]}, "algorithms.0.algorithm: saw 'trackin', .*'tracking', perh"),
+        ({"algorithms": [{"algorithm": "paper", "rule": "magic"}]}, "algorithms.0.rule: saw 'magi"),
+        ({"algorithms": [{"rule": "bernstien"}]}, "algorithms.0.*'bernstein', perhaps"),
+        (
+            {"algorithms": [{"algorithm": "optimistic", "delta": 2}]},
+            r"algorithms.0.delta: saw 2, expected a number in \(0, 1\]",
+        ),
+        ({"algorithms": [{"algorithm": "optimistic", "delta": "x"}]}, "algorithms.0.rule: saw"),
+        (
+            {"algorithms": [{"algorithm": "paper", "theta": {"scale": 1}}]},
+            "algorithms.0.theta: saw",
+        ),
+        (
+            {"algorithms": [{"algorithm": "private-colme", "theta": 3}]},
+            "algorithms.0.theta: saw 3, expected 'paper', or a table",
+        ),
+        ({"graph": {"family": "gird"}}, "graph.family: saw 'gird', expected 'grid', perhaps"),
+    ],
+)
+def test_an_option_or_a_name_that_is_not_there_is_refused(
+    fields: dict[str, object], text: str
+) -> None:
+    with pytest.raises(ConfigError, match=text):
+        Scenario.build(**fields)
+
+
+def test_another_kind_of_table_starts_afresh() -> None:
+    wide = Scenario.build(graph={"family": "small-world", "degree": 4, "rewired": 0.3})
+    assert wide.changed(graph={"degree": 6}).graph.degrees == [6]
+    assert wide.changed(graph={"family": "complete"}).graph.degrees == [0]
 
 
 def test_a_preset_may_be_changed_field_by_field() -> None:
     scenario = PAPER.changed(runs=3, graph={"degree": [7]}, agents=50)
-    assert (scenario.runs, scenario.graph.degree, scenario.rounds) == (3, [7], 30_000)
+    assert (scenario.runs, scenario.graph.degrees, scenario.rounds) == (3, [7], 30_000)
     assert scenario.algorithms == PAPER.algorithms
 
 
@@ -124,7 +258,7 @@ def test_beyond_the_papers_table_its_nearest_entry_is_taken() -> None:
         ({"graph": {"family": "edges"}}, "a file or a list of edges"),
         ({"graph": {"family": "edges", "file": "nowhere"}}, "graph.file: saw 'nowhere'"),
         ({"data": {"distribution": "beta"}, "means": [2]}, "means: saw 2.0, expected between 0"),
-        ({"data": {"sigma": -1}}, "data.sigma: saw -1.0"),
+        ({"data": {"sigma": -1}}, "data.sigma: saw -1, expected greater than 0"),
         ({"data": {"distribution": "empirical"}}, "a file or a list of values"),
         ({"bounds": (0, 1)}, "bounds: .*expected bounds that hold all data"),
         ({"algorithms": [{"rule": "oracle"}] * 2}, "a different name for each"),

@@ -11,14 +11,14 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from colme.sim.kernel import batch
-from colme.sim.kernel.arrays import LINES, STEPS, UNIFORM, Population
+from colme.sim.kernel import allocation
+from colme.sim.kernel.arrays import LINES, STEPS, UNIFORM, Origin
 from colme.sim.kernel.simd import form_of
 from colme.sim.kernel.stream import draw
 from colme.sim.scenario import Scenario
 from colme.sim.study import Study
 
-LANES = batch.BATCH
+LANES = allocation.LANES
 FORM = form_of(np.float32, LANES)
 AGENTS = 500
 ROUNDS = 60
@@ -28,26 +28,25 @@ NO_TABLE = np.zeros((1, 1), np.float32)
 Draws = NDArray[np.float64]  # [rounds, agents, lanes]
 
 
-def standard(shape: int, table: NDArray[np.float32]) -> Population:
+def standard(shape: int, table: NDArray[np.float32]) -> Origin:
     """Everyone at location 0 with spread 1."""
     zero = np.zeros((AGENTS, LANES))
-    return Population(
+    return Origin(
         shape=shape,
-        location=batch.aligned(zero, np.float32),
-        spread=batch.aligned(zero + 1, np.float32),
-        classes=batch.aligned(zero, np.int32),
+        location=allocation.aligned(zero, np.float32),
+        spread=allocation.aligned(zero + 1, np.float32),
+        classes=allocation.aligned(zero, np.int32),
         table=table,
     )
 
 
-def drawn(population: Population, rounds: int, seed: int = 7) -> tuple[Draws, Draws]:
+def drawn(population: Origin, rounds: int, seed: int = 7) -> tuple[Draws, Draws]:
     """Samples and unit noise."""
-    stream = batch.new_stream(FORM, AGENTS, seed, range(LANES), always=True)
+    stream = allocation.new_stream(FORM, AGENTS, seed, range(LANES))
     assert len(stream.data) > 1, "round 1 must not overwrite the zeros that it continues"
-    schedule = batch.new_schedule(1, [1])
     samples, units = np.zeros((2, rounds, AGENTS, LANES))
     for t in range(rounds):
-        draw(FORM, 1, 1, population, schedule, stream)
+        draw(FORM, 1, 1, population, stream)
         samples[t], units[t] = stream.data[0], stream.noise[0]
     return samples, units
 
@@ -144,9 +143,11 @@ def test_table_of_quantiles(shape: int) -> None:
 
 def test_runs_have_their_own_streams() -> None:
     """generator_state: "depend on nothing but seed and run", and all of them differ."""
-    states = [tuple(batch.generator_state(seed, run)) for seed in range(3) for run in range(1000)]
+    states = [
+        tuple(allocation.generator_state(seed, run)) for seed in range(3) for run in range(1000)
+    ]
     assert len(set(states)) == len(states)
-    assert batch.generator_state(2, 999) == list(states[-1])
+    assert allocation.generator_state(2, 999) == list(states[-1])
     samples, units = drawn(standard(UNIFORM, NO_TABLE), 1)
     again, _ = drawn(standard(UNIFORM, NO_TABLE), 1)
     np.testing.assert_array_equal(samples, again)
@@ -168,14 +169,14 @@ DATA: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("data", DATA, ids=lambda data: str(data["distribution"]))
 def test_data_has_the_mean_and_the_variance_of_its_shape(data: dict[str, Any]) -> None:
-    """Study.population's draws: each class's mean and `Shape.sigma2`, within 5 standard errors.
+    """Study.origin's draws: each class's mean and `Shape.sigma2`, within 5 standard errors.
 
     About 160,000 samples a class. The variance's error is that of the mean of squared deviations,
     from their own spread; float32 rounds a sample by 1e-7 of its size, far below either.
     """
     scenario = Scenario.build(agents=AGENTS, graph={"degree": 4}, means=[0.2, 0.4, 0.9], data=data)
     classes = np.stack([scenario.draw_classes(run) for run in range(LANES)], axis=1)
-    values, _ = drawn(Study(scenario, 4).population(classes, FORM), 30)
+    values, _ = drawn(Study(scenario, 4).origin(classes, FORM), 30)
     for number, (mean, shape) in enumerate(zip(scenario.means, scenario.shapes, strict=True)):
         deviations = values[:, classes == number] - mean
         n = deviations.size

@@ -16,10 +16,10 @@ from scipy import stats
 
 from colme.graph import Graph
 from colme.rules.bernstein import simple_threshold
-from colme.rules.consensus import edge_weight
-from colme.sim.kernel.batch import BATCH
-from colme.sim.runner import simulate
-from colme.sim.scenario import AlgorithmSpec, Scenario, ThetaSpec
+from colme.rules.consensus import edge_weight, stepped_alpha, theorem_alpha
+from colme.sim.kernel.allocation import LANES
+from colme.sim.scenario import Scenario
+from colme.sim.study.runner import simulate
 
 FloatArray = NDArray[np.float64]
 
@@ -39,9 +39,9 @@ ORACLE = Scenario.build(
     classes=CLASSES,
     epsilon=EPSILONS,
     rounds=ROUNDS,
-    runs=BATCHES * BATCH,
+    runs=BATCHES * LANES,
     algorithms=[
-        {"name": alpha, "rule": "oracle", "alpha": alpha} for alpha in ("theorem", "stepped")
+        {"name": alpha, "algorithm": "oracle", "alpha": alpha} for alpha in ("theorem", "stepped")
     ],
 )
 
@@ -70,7 +70,7 @@ def expected_mse(algorithm: str, epsilon: float) -> FloatArray:
     t - 1; Var x_t = v / t. The bias is what is left of the start at 0, the same for every agent of
     a class, since W's rows add up to 1. Components of one or two have the local error, sigma^2 / t.
     """
-    alpha = next(a for a in ORACLE.algorithms if a.name == algorithm).alpha_schedule
+    alpha = {"theorem": theorem_alpha, "stepped": stepped_alpha}[algorithm]
     profile = ORACLE.profiles()[EPSILONS.index(epsilon)][0]
     v = SIGMA2 + profile.sigma2_dp
     truth = np.array(ORACLE.means)[CLASSES]
@@ -101,7 +101,7 @@ def expected_mse(algorithm: str, epsilon: float) -> FloatArray:
 @pytest.mark.parametrize("algorithm", ["theorem", "stepped"])
 def test_the_error_is_what_theory_says_in_every_round(algorithm: str, epsilon: float) -> None:
     """The oracle's mean squared error, in every recorded round: four standard errors, no bias."""
-    result = oracle().sel(rule=algorithm, epsilon=epsilon)
+    result = oracle().sel(algorithm=algorithm, epsilon=epsilon)
     expected = expected_mse(algorithm, epsilon)[result.t.values - 1]
     off = (result.mse.values - expected) / result.mse_se.values
     assert np.abs(off).max() < 4
@@ -114,7 +114,7 @@ def test_theorem_1(epsilon: float) -> None:
     The gap at finite t is `expected_mse` less the limit: it falls as 1 / t (to log t), since it
     comes from a finite number of rounds in which the network had not mixed.
     """
-    result = oracle().sel(rule="theorem", epsilon=epsilon)
+    result = oracle().sel(algorithm="theorem", epsilon=epsilon)
     t = result.t.values
     limit = result.mse_theorem1.values
     gap = np.abs(expected_mse("theorem", epsilon)[t - 1] - limit)
@@ -142,7 +142,7 @@ def test_nobody_beats_the_ideal() -> None:
 
 def test_float32_is_accurate_enough() -> None:
     """The same worlds in float64: no mean squared error moves by a standard error of 12 runs."""
-    algorithms = [{"rule": "oracle"}, {"rule": "bernstein"}, {"rule": "optimistic"}]
+    algorithms = [{"algorithm": "oracle"}, {"algorithm": "bernstein"}, {"algorithm": "optimistic"}]
     single, double = (
         np.stack(
             [
@@ -182,7 +182,7 @@ def test_type_one_rate_of_the_bernstein_rule(level: float, epsilon: float) -> No
     is close to normal at the end, with variance 2 (sigma^2 + sigma_DP^2) / t, and 2 Phi(-z / its
     deviation) lie beyond z. At worst all edges of a run err together: runs alone count.
     """
-    result = _bernstein().sel(rule=f"{level}", epsilon=epsilon)
+    result = _bernstein().sel(algorithm=f"{level}", epsilon=epsilon)
     assert float(result.type_one.max()) <= min(level, 1)
     profile = _BERNSTEIN.profiles()[EPSILONS.index(epsilon)][0]
     t = _BERNSTEIN.rounds
@@ -199,9 +199,9 @@ _BERNSTEIN = Scenario.build(
     means=MEANS,
     epsilon=EPSILONS,
     rounds=200,
-    runs=BATCHES * BATCH,
+    runs=BATCHES * LANES,
     algorithms=[
-        AlgorithmSpec(rule="bernstein", name=f"{level}", theta=ThetaSpec(scale=level, exponent=0))
+        {"algorithm": "paper", "name": f"{level}", "theta": {"scale": level, "exponent": 0}}
         for level in LEVELS
     ],
 )

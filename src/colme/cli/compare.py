@@ -11,7 +11,7 @@ from colme.cli import running
 from colme.cli.running import Out, Seed, Threads
 from colme.report import curves
 from colme.report.comparison import distinct_levels, label_of, systems_over_time
-from colme.sim import comparison
+from colme.sim.figures import comparison
 
 _COLUMNS = ("system", "MSE", "MSE / Local", "within tolerance", "messages", "bytes", "memory")
 
@@ -50,12 +50,12 @@ def compare(
 def _rows(dataset: xr.Dataset) -> list[list[str]]:
     end = dataset.isel(t=-1, degree=0)
     rows = []
-    for rule in map(str, end.rule.values):
-        for epsilon in distinct_levels(dataset.isel(degree=0), rule):
-            cell = end.sel(rule=rule, epsilon=epsilon)
+    for algorithm in map(str, end.algorithm.values):
+        for epsilon in distinct_levels(dataset.isel(degree=0), algorithm):
+            cell = end.sel(algorithm=algorithm, epsilon=epsilon)
             rows.append(
                 [
-                    label_of(rule, epsilon, dataset.isel(degree=0)),
+                    label_of(algorithm, epsilon, dataset.isel(degree=0)),
                     f"{float(cell.mse):.3g}",
                     f"{float(cell.mse / end.mse_local):.3g}",
                     f"{float(cell.within_tolerance):.3f}",

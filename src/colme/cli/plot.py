@@ -7,7 +7,7 @@ import typer
 
 from colme.cli.running import prepare_folder
 from colme.report import curves
-from colme.sim import results
+from colme.sim.study import results
 
 
 def plot(

@@ -9,9 +9,9 @@ from colme.cli import running
 from colme.cli.running import Out, Seed, Threads
 from colme.report import curves
 from colme.report.harm import error_and_harm
-from colme.sim import figure1 as paper
-from colme.sim import figure2 as beyond
-from colme.sim.presets import PAPER
+from colme.sim.figures import figure1 as paper
+from colme.sim.figures import figure2 as beyond
+from colme.sim.figures.presets import PAPER
 
 reproduce = typer.Typer(help="Reproduce a figure of the paper, with its claims measured.")
 
@@ -83,13 +83,13 @@ def figure2(
     console.print(f"After {int(end.t):,} rounds, and at the worst time, {runs} runs:")
     for degree in dataset.degree.values:
         for epsilon in dataset.epsilon.values:
-            for rule in dataset.rule.values:
-                cell = {"rule": rule, "epsilon": epsilon, "degree": degree}
+            for algorithm in dataset.algorithm.values:
+                cell = {"algorithm": algorithm, "epsilon": epsilon, "degree": degree}
                 ideal = float(end.mse.sel(cell) / end.mse_ideal.sel(degree=degree))
                 harm = dataset.mse.sel(cell) / dataset.mse_local.sel(degree=degree)
                 worst = int(harm.idxmax("t"))
                 console.print(
-                    f"r = {degree:g}, epsilon = {epsilon:g}, {rule}:"
+                    f"r = {degree:g}, epsilon = {epsilon:g}, {algorithm}:"
                     f" MSE / Ideal = {ideal:.3f}, worst MSE / Local = {float(harm.max()):.3g}"
                     f" at t = {worst}"
                 )

@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from colme.errors import ConfigError
-from colme.sim import results, runner
-from colme.sim.checkpoint import Checkpoint
+from colme.sim import study
 from colme.sim.scenario import Scenario
+from colme.sim.study import Checkpoint
 
 Out = Annotated[Path, typer.Option(help="Folder for figure and data.")]
 Seed = Annotated[int, typer.Option(help="Same seed, same numbers.", min=0)]
@@ -49,7 +49,7 @@ def run(
         disable=not sys.stderr.isatty(),
         transient=True,
     ) as progress:
-        task = progress.add_task(label, total=runner.work(scenario), rate="compiling")
+        task = progress.add_task(label, total=study.work(scenario), rate="compiling")
 
         def report(done: int) -> None:
             progress.advance(task, done)
@@ -57,8 +57,8 @@ def run(
             if speed:
                 progress.update(task, rate=f"{speed:,.0f} run-rounds/s")
 
-        dataset = runner.simulate(scenario, threads=threads, checkpoint=checkpoint, report=report)
+        dataset = study.simulate(scenario, threads=threads, checkpoint=checkpoint, report=report)
     if out is not None and checkpoint is not None:
-        results.save(dataset, out / f"{name}.nc")
+        study.results.save(dataset, out / f"{name}.nc")
         checkpoint.remove()
     return dataset

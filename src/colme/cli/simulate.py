@@ -13,9 +13,9 @@ from rich.table import Table
 from colme.cli import running
 from colme.cli.values import numbers, whole_numbers, words
 from colme.errors import ConfigError
-from colme.sim.presets import PRESETS
-from colme.sim.results import RESULT
+from colme.sim.figures.presets import PRESETS
 from colme.sim.scenario import Scenario
+from colme.sim.study.results import RESULT
 
 
 def simulate(
@@ -36,11 +36,14 @@ def simulate(
         str | None,
         typer.Option(help="Privacy of each sample (event level, replace-one): 1,2,inf."),
     ] = None,
-    rule: Annotated[
+    algorithm: Annotated[
         str | None,
         typer.Option(
-            help="Algorithms: recommended, paper (= bernstein), optimistic, oracle, local, ideal,"
-            " colme, c-colme, b-colme, private-colme; several with commas."
+            "--algorithm",
+            "--rule",
+            help="tracking (= recommended), paper (= bernstein), the paper's with another rule"
+            " (tight, optimistic, oracle), local, ideal, colme, c-colme, b-colme, private-colme,"
+            " or module:attribute of your own; several with commas.",
         ),
     ] = None,
     rounds: Annotated[int | None, typer.Option(help="Rounds, one sample each.")] = None,
@@ -62,7 +65,7 @@ def simulate(
         "means": None if means is None else numbers("--means", means),
         "data": None if sigma is None else {"sigma": sigma},
         "epsilon": None if epsilon is None else numbers("--epsilon", epsilon),
-        "algorithms": None if rule is None else [{"rule": name} for name in words(rule)],
+        "algorithms": None if algorithm is None else words(algorithm),
         "rounds": rounds,
         "runs": runs,
         "seed": seed,
@@ -116,15 +119,15 @@ def _as_plain(dataset: xr.Dataset) -> dict[str, Any]:
 def _print(dataset: xr.Dataset) -> None:
     end = dataset.isel(t=-1)
     table = Table(title=f"After {int(end.t):,} rounds, {dataset.attrs['runs']} runs")
-    for heading in ("rule", "epsilon", "degree", "MSE", "+-", "MSE / Local", "MSE / Ideal"):
-        table.add_column(heading, justify="left" if heading == "rule" else "right")
-    for rule in end.rule.values:
+    for heading in ("algorithm", "epsilon", "degree", "MSE", "+-", "MSE / Local", "MSE / Ideal"):
+        table.add_column(heading, justify="left" if heading == "algorithm" else "right")
+    for algorithm in end.algorithm.values:
         for epsilon in end.epsilon.values:
             for degree in end.degree.values:
-                cell = end.sel(rule=rule, epsilon=epsilon, degree=degree)
+                cell = end.sel(algorithm=algorithm, epsilon=epsilon, degree=degree)
                 mse = float(cell.mse)
                 table.add_row(
-                    str(rule),
+                    str(algorithm),
                     f"{epsilon:g}",
                     f"{degree:g}",
                     f"{mse:.3e}",

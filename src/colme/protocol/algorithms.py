@@ -10,12 +10,11 @@ scenarios, labels of results) has the name it stands for, so that to move it cha
 meaning.
 """
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from colme.errors import ConfigError, UnknownOption
+from colme.errors import ConfigError, UnknownOption, one_of
 from colme.protocol.algorithm import Algorithm
 from colme.protocol.rounds.paper import Paper
 from colme.protocol.rounds.tracking import Tracking
@@ -34,9 +33,7 @@ def named(name: str, **options: Any) -> Algorithm:
     """The algorithm of this name with these options."""
     kind = ALGORITHMS.get(resolved(name))
     if kind is None:
-        close = difflib.get_close_matches(name, [*ALGORITHMS, *ALIASES], n=1)
-        known = f"{close[0]!r}, perhaps" if close else f"one of {', '.join(ALGORITHMS)}"
-        raise ConfigError("algorithm", name, known)
+        raise ConfigError("algorithm", name, one_of(name, [*ALGORITHMS, *ALIASES]))
     known_options = [field.name for field in fields(kind)]  # type: ignore[arg-type]
     for option in options:
         if option not in known_options:

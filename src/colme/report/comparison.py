@@ -16,15 +16,19 @@ def systems_over_time(datasets: Mapping[str, xr.Dataset]) -> Figure:
     figure = Figure(figsize=(13, 4.6 * len(datasets)), layout="constrained")
     panels = figure.subplots(len(datasets), 2, squeeze=False)
     names = list(
-        dict.fromkeys(str(rule) for data in datasets.values() for rule in data.rule.values)
+        dict.fromkeys(
+            str(algorithm) for data in datasets.values() for algorithm in data.algorithm.values
+        )
     )
     for (error, close), (name, data) in zip(panels, datasets.items(), strict=True):
         end = data.isel(degree=0)
-        for rule in map(str, end.rule.values):
-            colour = colormaps["tab20"](names.index(rule) % 20)
-            for epsilon, style in zip(distinct_levels(end, rule), ("-", "--", ":"), strict=False):
-                cell = end.sel(rule=rule, epsilon=epsilon)
-                label = label_of(rule, epsilon, end)
+        for algorithm in map(str, end.algorithm.values):
+            colour = colormaps["tab20"](names.index(algorithm) % 20)
+            for epsilon, style in zip(
+                distinct_levels(end, algorithm), ("-", "--", ":"), strict=False
+            ):
+                cell = end.sel(algorithm=algorithm, epsilon=epsilon)
+                label = label_of(algorithm, epsilon, end)
                 error.plot(cell.t, cell.mse, style, color=colour, lw=1.2, label=label)
                 close.plot(cell.t, cell.within_tolerance, style, color=colour, lw=1.2)
         error.set_yscale("log")
@@ -40,19 +44,19 @@ def systems_over_time(datasets: Mapping[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def distinct_levels(data: xr.Dataset, rule: str) -> list[float]:
+def distinct_levels(data: xr.Dataset, algorithm: str) -> list[float]:
     """The epsilons at which a system's curves differ: one, if it knows no privacy."""
     levels = [float(epsilon) for epsilon in data.epsilon.values]
-    curves = [data.mse.sel(rule=rule, epsilon=epsilon).values for epsilon in levels]
+    curves = [data.mse.sel(algorithm=algorithm, epsilon=epsilon).values for epsilon in levels]
     same = all(np.array_equal(curve, curves[-1]) for curve in curves)
     return levels[-1:] if same else levels
 
 
-def label_of(rule: str, epsilon: float, data: xr.Dataset) -> str:
+def label_of(algorithm: str, epsilon: float, data: xr.Dataset) -> str:
     """The system's name, with epsilon where it matters."""
-    if len(distinct_levels(data, rule)) == 1:
-        return rule
-    return f"{rule}, epsilon = {epsilon:g}"
+    if len(distinct_levels(data, algorithm)) == 1:
+        return algorithm
+    return f"{algorithm}, epsilon = {epsilon:g}"
 
 
 def _tolerance(data: xr.Dataset) -> float:

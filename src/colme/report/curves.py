@@ -36,11 +36,13 @@ def mse_over_time(dataset: xr.Dataset) -> Figure:
 def _draw(panel: Axes, data: xr.Dataset) -> None:
     t = data.t.values
     for epsilon in data.epsilon.values:
-        for rule in data.rule.values:
-            cell = data.sel(rule=rule, epsilon=epsilon)
+        for algorithm in data.algorithm.values:
+            cell = data.sel(algorithm=algorithm, epsilon=epsilon)
             mse, error = cell.mse.values, np.nan_to_num(cell.mse_se.values)
             colour = _colour(epsilon, data.epsilon.values)
-            panel.plot(t, mse, color=colour, linestyle=_style(rule, data.rule.values), lw=1.2)
+            panel.plot(
+                t, mse, color=colour, linestyle=_style(algorithm, data.algorithm.values), lw=1.2
+            )
             low = np.maximum(mse - _BAND * error, mse / 100)
             panel.fill_between(t, low, mse + _BAND * error, color=colour, alpha=0.15, lw=0)
     panel.plot(t, data.mse_local, color=_LOCAL, linestyle="--", lw=1.2)
@@ -69,14 +71,14 @@ def _colour(epsilon: float, epsilons: np.ndarray) -> Any:
     return colormaps["viridis"](place / max(len(epsilons) - 1, 1) * 0.85)
 
 
-def _style(rule: str, rules: np.ndarray) -> Any:
-    if all(name in _STYLES for name in rules):
-        return _STYLES[rule]
-    return _MORE_STYLES[list(rules).index(rule) % len(_MORE_STYLES)]
+def _style(algorithm: str, algorithms: np.ndarray) -> Any:
+    if all(name in _STYLES for name in algorithms):
+        return _STYLES[algorithm]
+    return _MORE_STYLES[list(algorithms).index(algorithm) % len(_MORE_STYLES)]
 
 
 def _legend(dataset: xr.Dataset) -> list[Line2D]:
-    epsilons, rules = dataset.epsilon.values, dataset.rule.values
+    epsilons, algorithms = dataset.epsilon.values, dataset.algorithm.values
     return [
         Line2D([], [], color=_LOCAL, linestyle="--", label="Local"),
         Line2D([], [], color=_IDEAL, linestyle="--", label="Ideal"),
@@ -85,8 +87,10 @@ def _legend(dataset: xr.Dataset) -> list[Line2D]:
             for epsilon in epsilons[::-1]
         ),
         *(
-            Line2D([], [], color="gray", linestyle=_style(rule, rules), label=str(rule))
-            for rule in rules
+            Line2D(
+                [], [], color="gray", linestyle=_style(algorithm, algorithms), label=str(algorithm)
+            )
+            for algorithm in algorithms
         ),
     ]
 

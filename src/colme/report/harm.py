@@ -13,7 +13,11 @@ _STYLES: tuple[Any, ...] = (":", "-", "--", "-.")
 
 def error_and_harm(dataset: xr.Dataset) -> Figure:
     """A column for each degree. Above 1 in the lower row, an agent had better stayed alone."""
-    degrees, epsilons, rules = dataset.degree.values, dataset.epsilon.values, dataset.rule.values
+    degrees, epsilons, algorithms = (
+        dataset.degree.values,
+        dataset.epsilon.values,
+        dataset.algorithm.values,
+    )
     figure = Figure(figsize=(5.4 * len(degrees) + 2.4, 8.6), layout="constrained")
     panels = figure.subplots(2, len(degrees), squeeze=False, sharex=True)
     colours = [colormaps["viridis"](x) for x in np.linspace(0, 0.85, len(epsilons))]
@@ -21,8 +25,8 @@ def error_and_harm(dataset: xr.Dataset) -> Figure:
         error, harm = panels[:, column]
         data = dataset.sel(degree=degree)
         for epsilon, colour in zip(epsilons, colours, strict=True):
-            for rule, style in zip(rules, _STYLES, strict=False):
-                mse = data.mse.sel(rule=rule, epsilon=epsilon)
+            for algorithm, style in zip(algorithms, _STYLES, strict=False):
+                mse = data.mse.sel(algorithm=algorithm, epsilon=epsilon)
                 error.plot(data.t, mse, style, color=colour, lw=1.2)
                 harm.plot(data.t, mse / data.mse_local, style, color=colour, lw=1.2)
         error.plot(data.t, data.mse_local, color="darkgreen", lw=2, alpha=0.6)
@@ -46,8 +50,8 @@ def error_and_harm(dataset: xr.Dataset) -> Figure:
         for epsilon, colour in zip(epsilons, colours, strict=True)
     ]
     handles += [
-        Line2D([], [], color="gray", linestyle=style, label=str(rule))
-        for rule, style in zip(rules, _STYLES, strict=False)
+        Line2D([], [], color="gray", linestyle=style, label=str(algorithm))
+        for algorithm, style in zip(algorithms, _STYLES, strict=False)
     ]
     figure.legend(handles=handles, loc="outside right center", fontsize="small")
     return figure

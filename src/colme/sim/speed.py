@@ -3,10 +3,9 @@
 import time
 from statistics import median
 
-from colme.sim.batch import Batch
-from colme.sim.comparison import GALANTES
+from colme.sim.figures.comparison import GALANTES
 from colme.sim.scenario import Scenario
-from colme.sim.study import Study
+from colme.sim.study import Batch, Study
 
 RULES = ("oracle", "bernstein", "optimistic")
 DEGREES = (20, 5)
@@ -23,7 +22,7 @@ def microseconds_per_run_round(rule: str, degree: int) -> float:
     scenario = Scenario.build(
         graph={"degree": degree},
         epsilon=2,
-        algorithms=[{"rule": rule}],
+        algorithms=[{"algorithm": rule}],
         rounds=ROUNDS,
         runs=32,
     )
@@ -38,7 +37,7 @@ def agent_rounds_per_second(agents: int) -> float:
         epsilon=2,
         rounds=LARGE_ROUNDS,
         runs=1,
-        algorithms=[{"rule": "bernstein"}],
+        algorithms=["bernstein"],
     )
     return agents * LARGE_ROUNDS / median(_seconds(scenario) for _ in range(REPEATS))
 
@@ -47,7 +46,7 @@ def baseline_rate(
     rule: str, *, agents: int, degree: int, rounds: int = GROWTH_ROUNDS, **options: object
 ) -> float:
     """Agent-rounds per second of one baseline, drawing its data and recording included."""
-    algorithm = {"rule": rule, "delta": 0.1, **options}
+    algorithm = {"algorithm": rule, "delta": 0.1, **options}
     scenario = GALANTES.changed(
         agents=agents, graph={"degree": degree}, rounds=rounds, runs=1, algorithms=[algorithm]
     )
@@ -83,9 +82,7 @@ def baseline_growth() -> dict[str, dict[int, float]]:
 
 def seconds_to_compile() -> float:
     """To the first round done in this process: a few tenths of a second if cached."""
-    scenario = Scenario.build(
-        agents=10, graph={"degree": 4}, rounds=1, algorithms=[{"rule": "bernstein"}]
-    )
+    scenario = Scenario.build(agents=10, graph={"degree": 4}, rounds=1, algorithms=["bernstein"])
     batch = Batch(Study(scenario, scenario.graph.degrees[0]), 0, scenario.runs)
     start = time.perf_counter()
     batch.advance(1, 1)

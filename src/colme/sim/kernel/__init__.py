@@ -11,3 +11,49 @@ while its own state is in cache. `rounds.simulate` does both.
 numba caches machine code by the time stamp of the file that holds the compiled function: after an
 edit of one of these files, delete `__pycache__` beside them.
 """
+
+from colme.sim.kernel import allocation, pooled, pooled_arrays
+from colme.sim.kernel.arrays import (
+    COMMON,
+    GIVEN,
+    LINES,
+    ORACLE,
+    PER_EDGE,
+    STEPS,
+    UNIFORM,
+    WORD,
+    Algorithms,
+    Array,
+    Edges,
+    Form,
+    Origin,
+    RunningMeans,
+)
+from colme.sim.kernel.rounds import measure_local, simulate, step
+from colme.sim.kernel.simd import form_of
+from colme.sim.kernel.stream import draw
+
+__all__ = [
+    "COMMON",
+    "GIVEN",
+    "LINES",
+    "ORACLE",
+    "PER_EDGE",
+    "STEPS",
+    "UNIFORM",
+    "WORD",
+    "Algorithms",
+    "Array",
+    "Edges",
+    "Form",
+    "Origin",
+    "RunningMeans",
+    "allocation",
+    "draw",
+    "form_of",
+    "measure_local",
+    "pooled",
+    "pooled_arrays",
+    "simulate",
+    "step",
+]

@@ -8,6 +8,7 @@ import numpy as np
 
 from colme.sim.kernel.arrays import (
     COMMON,
+    ORACLE,
     PAUSE,
     PER_EDGE,
     SETTLE,
@@ -15,11 +16,11 @@ from colme.sim.kernel.arrays import (
     WORTHWHILE,
     Algorithms,
     Array,
+    Edges,
     Form,
-    Graph,
+    KernelState,
     Register,
-    State,
-    Stream,
+    RunningMeans,
     compiled,
     inline,
 )
@@ -48,13 +49,13 @@ def _append(word: Register, accept: Register) -> Register:
 
 
 @inline
-def _distance(form: Form, graph: Graph, x: Array, own: Register, e: int) -> Register:
+def _distance(form: Form, graph: Edges, x: Array, own: Register, e: int) -> Register:
     return absolute(own - load(form, x, peek(graph.indices, e)))
 
 
 @inline
 def _compare_row(
-    form: Form, graph: Graph, x: Array, own: Register, z: Register, e: int, end: int
+    form: Form, graph: Edges, x: Array, own: Register, z: Register, e: int, end: int
 ) -> Any:
     """The word of the neighbours e..end, all against one threshold."""
     word = ints(form, 0)
@@ -72,7 +73,7 @@ def _compare_row(
 
 @inline
 def _smallest_margin(
-    form: Form, graph: Graph, x: Array, own: Register, z: Register, e: int, end: int
+    form: Form, graph: Edges, x: Array, own: Register, z: Register, e: int, end: int
 ) -> Any:
     """How far the neighbour nearest to its threshold is from it."""
     margin = reals(form, np.inf)
@@ -85,7 +86,7 @@ def _smallest_margin(
 @inline
 def _compare_row_per_edge(
     form: Form,
-    graph: Graph,
+    graph: Edges,
     algorithms: Algorithms,
     k: int,
     t: int,
@@ -96,20 +97,15 @@ def _compare_row_per_edge(
 ) -> Any:
     """The word of the neighbours e..end, each against the threshold of its edge."""
     word = ints(form, 0)
-    p, q = algorithms.p[k, t], algorithms.q[k, t]
     while e < end:
-        z = reals(form, algorithms.edge_p[k, e] * p + algorithms.edge_q[k, e] * q)
-        distance = absolute(own - load(form, x, peek(graph.indices, e)))
-        if algorithms.inclusive[k] != 0:
-            word = _append(word, z >= distance)
-        else:
-            word = _append(word, distance < z)
+        z = reals(form, algorithms.z[k, peek(algorithms.row, e), t])
+        word = _append(word, _distance(form, graph, x, own, e) < z)
         e += 1
     return word
 
 
 @inline
-def _same_row(form: Form, graph: Graph, classes: Array, own: Register, e: int, end: int) -> Any:
+def _same_row(form: Form, graph: Edges, classes: Array, own: Register, e: int, end: int) -> Any:
     word = ints(form, 0)
     while e < end:
         word = _append(word, load(form, classes, peek(graph.indices, e)) == own)
@@ -118,7 +114,7 @@ def _same_row(form: Form, graph: Graph, classes: Array, own: Register, e: int, e
 
 
 @compiled
-def mark_classes(form: Form, graph: Graph, classes: Array, same: Array) -> None:
+def mark_classes(form: Form, graph: Edges, classes: Array, same: Array) -> None:
     """Fill `same` from the classes."""
     for a in range(graph.indptr.size - 1):
         own = load(form, classes, a)
@@ -137,8 +133,8 @@ def to_top(form: Form, word: Register, count: int) -> Register:
 @inline
 def _note_changes(
     form: Form,
-    graph: Graph,
-    state: State,
+    graph: Edges,
+    state: KernelState,
     k: int,
     t: int,
     e: int,
@@ -166,11 +162,11 @@ def _note_changes(
 @inline
 def _accept_row(
     form: Form,
-    graph: Graph,
+    graph: Edges,
     algorithms: Algorithms,
     k: int,
     t: int,
-    state: State,
+    state: KernelState,
     a: int,
     own: Register,
     z: Register,
@@ -185,8 +181,10 @@ def _accept_row(
             word = _compare_row(form, graph, state.x, own, z, e, stop)
         elif rule == PER_EDGE:
             word = _compare_row_per_edge(form, graph, algorithms, k, t, state.x, own, e, stop)
-        else:
+        elif rule == ORACLE:
             word = load(form, state.same, w)
+        else:
+            word = load(form, state.given, k * words + w)
         old = load(form, state.accepted, k * words + w)
         change = word ^ old
         if any_lane(change != ints(form, 0)):
@@ -205,7 +203,7 @@ def _accept_row(
 
 
 @inline
-def _follow_changes(form: Form, graph: Graph, state: State, k: int) -> None:
+def _follow_changes(form: Form, graph: Edges, state: KernelState, k: int) -> None:
     """Bring the shares of agents whose accepted set changed up to date; weights wait for `mix`."""
     agents = state.stale.shape[1]
     for a in range(agents):
@@ -221,13 +219,19 @@ def _follow_changes(form: Form, graph: Graph, state: State, k: int) -> None:
 
 @inline
 def _travel(
-    form: Form, algorithms: Algorithms, k: int, t: int, stream: Stream, state: State, loudest: float
+    form: Form,
+    algorithms: Algorithms,
+    k: int,
+    t: int,
+    stream: RunningMeans,
+    state: KernelState,
+    loudest: float,
 ) -> tuple[Register, bool]:
     """How far |x_a - x_b| - z can have moved on any edge since some fixed round, never too little.
 
     And whether that is unknown in this round, so that nothing can be concluded from earlier tests.
     """
-    shift = abs(algorithms.p[k, t] - algorithms.p[k, t - 1])
+    shift = abs(algorithms.z[k, 0, t] - algorithms.z[k, 0, t - 1])
     if t == 1 or not shift < np.inf:
         travelled = reals(form, 0.0)
         store(state.travelled, k, travelled)
@@ -243,8 +247,8 @@ def _travel(
 
 @inline
 def accept(
-    form: Form, graph: Graph, algorithms: Algorithms, k: int, t: int, stream: Stream, state: State,
-    loudest: float, force: bool,
+    form: Form, graph: Edges, algorithms: Algorithms, k: int, t: int, stream: RunningMeans,
+    state: KernelState, loudest: float, force: bool,
 ) -> None:  # fmt: skip
     """Every agent's accepted set of round t.
 
@@ -252,7 +256,7 @@ def accept(
     only when its edges can have travelled as far as the one nearest to its threshold had to go.
     """
     agents = state.stale.shape[1]
-    z = reals(form, algorithms.p[k, t])
+    z = reals(form, algorithms.z[k, 0, t])
     travelled, unknown = _travel(form, algorithms, k, t, stream, state, loudest)
     lazy = algorithms.rule[k] == COMMON
     force = force or unknown or not lazy

@@ -1,8 +1,8 @@
 """The arrays the kernel works on, and how its functions are compiled.
 
-M = agents, E = edges, L = lanes, A = algorithms, T = rounds, W = words (see `Graph`), "real" =
+M = agents, E = edges, L = lanes, A = algorithms, T = rounds, W = words (see `Edges`), "real" =
 float32 or float64 as the form says. Rounds count from 1, so tables over rounds have T + 1 entries,
-entry 0 unused. Memory is read without bounds checks: make these with `colme.sim.kernel.batch`.
+entry 0 unused. Memory is read without bounds checks: make these with `colme.sim.kernel.allocation`.
 """
 
 # mypy: disable-error-code="misc, no-any-return, untyped-decorator"
@@ -20,8 +20,9 @@ Form = tuple[Any, ...]
 WORD: Final = 32  # neighbours per word of an accepted set
 
 ORACLE: Final = 0  # accept the neighbours of one's own class
-COMMON: Final = 1  # accept if |x_a - x_b| < p[t]
-PER_EDGE: Final = 2  # accept if |x_a - x_b| < (or <=) edge_p * p[t] + edge_q * q[t]
+COMMON: Final = 1  # accept if |x_a - x_b| < z[0, t]
+PER_EDGE: Final = 2  # accept if |x_a - x_b| < z[row, t], with the edge's own row
+GIVEN: Final = 3  # accept as `KernelState.given` says, which is filled in before every round
 
 UNIFORM: Final = 0  # location + spread * (uniform on [-1, 1])
 STEPS: Final = 1  # location + spread * (an entry of the class's table, each equally likely)
@@ -36,7 +37,7 @@ WORTHWHILE: Final = 4
 PAUSE: Final = 48
 
 
-class Graph(NamedTuple):
+class Edges(NamedTuple):
     """Every edge once, at the agent with the smaller number: a's are indptr[a] .. indptr[a + 1].
 
     Rules and weights are symmetric, so an edge needs one test and one weight. An accepted set is
@@ -50,7 +51,7 @@ class Graph(NamedTuple):
     lower_indices: Array  # int32 [E]
 
 
-class Population(NamedTuple):
+class Origin(NamedTuple):
     """Where the data comes from."""
 
     shape: int  # UNIFORM, STEPS or LINES
@@ -63,7 +64,6 @@ class Population(NamedTuple):
 class Schedule(NamedTuple):
     """What happens in which round, for all agents alike."""
 
-    release: Array  # int32 [T + 1]: rounds since the last release, 0 where nothing is released
     record: Array  # int32 [T + 1]: row of the record, -1 where nothing is recorded
     tolerance: float  # how near to the true mean an answer counts as close
 
@@ -75,28 +75,25 @@ class Algorithms(NamedTuple):
     noise: Array  # int32 [A]: row of `scale`
     stride: Array  # int32 [A]
     offset: Array  # int32 [A]
-    p: Array  # float64 [A, T + 1]
-    q: Array  # float64 [A, T + 1], [A, 1] if no rule is PER_EDGE
-    edge_p: Array  # float64 [A, E], [A, 1] if no rule is PER_EDGE
-    edge_q: Array
-    inclusive: Array  # int32 [A]: 1 makes PER_EDGE accept at equality; for COMMON see `at_most`
+    z: Array  # float64 [A, rows, T + 1]: thresholds; see `at_most` where equality is accepted
+    row: Array  # int32 [E]: the row of z for each edge, [1] if no rule is PER_EDGE
     scale: Array  # float64 [noise levels, M]: what multiplies the unit Laplace noise
 
 
-class Stream(NamedTuple):
+class RunningMeans(NamedTuple):
     """Round t is in row (t - 1) % rows; the row before it holds the means it continues."""
 
     bits: Array  # int32 [4, L]: xoshiro128++ of every lane
     data: Array  # real [rows, M, L]: mean of the data
-    shared: Array  # real [rows, M, L]: `data` at the last release; `data` itself if always released
-    noise: Array  # real [rows, M, L]: mean of the unit noise at the last release
-    motion: Array  # real [rows, 2, L]: the largest step any agent's `shared` and `noise` made
+    noise: Array  # real [rows, M, L]: mean of the unit noise
+    motion: Array  # real [rows, 2, L]: the largest step any agent's `data` and `noise` made
 
 
-class State(NamedTuple):
+class KernelState(NamedTuple):
     """What every algorithm remembers between rounds, and scratch space."""
 
     same: Array  # int32 [W, L]: edges within a class
+    given: Array  # int32 [A, W, L]: what GIVEN rules accept, [1, W, L] if there are none
     x: Array  # real [M, L]: released means, of the algorithm at work
     flow: Array  # real [M, L]: what neighbours with smaller numbers contribute; 0 between rounds
     least: Array  # real [M, L]: scratch of `record_round`
@@ -117,9 +114,11 @@ class State(NamedTuple):
 
 
 class Record(NamedTuple):
-    """Sums over agents, or over both directions of the edges, in each recorded round."""
+    """Sums over agents, or over both directions of the edges, in each recorded round.
 
-    local_error: Array  # float64 [rows, L]: squared error of the data mean
+    Fields are named as in `colme.sim.engines.measure`.
+    """
+
     error: Array  # float64 [A, rows, L]: squared error of the answer
     size: Array  # float64 [A, rows, L]: sizes of the accepted sets, the agent itself included
     local: Array  # float64 [A, rows, L]: agents that answer with their data mean

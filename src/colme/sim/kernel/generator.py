@@ -4,7 +4,7 @@
 
 from typing import Any
 
-from colme.sim.kernel.arrays import STEPS, Form, Population, Register, inline
+from colme.sim.kernel.arrays import STEPS, Form, Origin, Register, inline
 from colme.sim.kernel.simd import (
     bits_of,
     float_from_bits,
@@ -66,7 +66,7 @@ def unit_laplace(form: Form, bits: Register) -> Register:
 
 
 @inline
-def from_table(form: Form, population: Population, kind: Register, bits: Register) -> Register:
+def from_table(form: Form, population: Origin, kind: Register, bits: Register) -> Register:
     """The class's table read at a uniformly random place."""
     entries = population.table.shape[1]
     u = to_floats(form, unsigned_shift_right(bits, ints(form, 8))) * floats(form, 2.0**-24)

@@ -5,7 +5,7 @@
 from typing import Any
 
 from colme.sim.kernel.acceptance import to_top
-from colme.sim.kernel.arrays import WORD, Algorithms, Form, Graph, Register, State, inline
+from colme.sim.kernel.arrays import WORD, Algorithms, Edges, Form, KernelState, Register, inline
 from colme.sim.kernel.simd import (
     floor,
     fma,
@@ -23,7 +23,7 @@ from colme.sim.kernel.simd import (
 
 @inline
 def _top_weight(
-    form: Form, graph: Graph, state: State, first: int, e: int, own: Register, word: Register
+    form: Form, graph: Edges, state: KernelState, first: int, e: int, own: Register, word: Register
 ) -> Register:
     """W_ab of Eq. (2): 1 / (the larger size + 1) if the word's top bit accepts edge e, else 0."""
     share = minimum(own, load(form, state.share, first + peek(graph.indices, e)))
@@ -31,7 +31,7 @@ def _top_weight(
 
 
 @inline
-def _store_weights(form: Form, graph: Graph, state: State, k: int, a: int) -> None:
+def _store_weights(form: Form, graph: Edges, state: KernelState, k: int, a: int) -> None:
     """Write agent a's row of `weight`."""
     agents, words, row = state.stale.shape[1], state.same.shape[0], k * state.weight.shape[1]
     own = load(form, state.share, k * agents + a)
@@ -49,8 +49,8 @@ def _store_weights(form: Form, graph: Graph, state: State, k: int, a: int) -> No
 @inline
 def _exchange(
     form: Form,
-    graph: Graph,
-    state: State,
+    graph: Edges,
+    state: KernelState,
     now: int,
     e: int,
     weight: Register,
@@ -66,7 +66,7 @@ def _exchange(
 
 @inline
 def _stored_flow(
-    form: Form, graph: Graph, state: State, k: int, now: int, a: int, mu: Register
+    form: Form, graph: Edges, state: KernelState, k: int, now: int, a: int, mu: Register
 ) -> Any:
     """All that flows to agent a, by stored weights; lower neighbours have had their turn."""
     row, flow = k * state.weight.shape[1], load(form, state.flow, a)
@@ -78,7 +78,7 @@ def _stored_flow(
 
 @inline
 def _fresh_flow(
-    form: Form, graph: Graph, state: State, k: int, now: int, a: int, mu: Register
+    form: Form, graph: Edges, state: KernelState, k: int, now: int, a: int, mu: Register
 ) -> Any:
     """The same, bit for bit, without stored weights."""
     agents, words = state.stale.shape[1], state.same.shape[0]
@@ -96,7 +96,9 @@ def _fresh_flow(
 
 
 @inline
-def mix(form: Form, graph: Graph, algorithms: Algorithms, k: int, t: int, state: State) -> None:
+def mix(
+    form: Form, graph: Edges, algorithms: Algorithms, k: int, t: int, state: KernelState
+) -> None:
     """Every agent's consensus mean of round t, from the neighbours' of round t - 1."""
     agents = state.stale.shape[1]
     now, later = (2 * k + (t - 1) % 2) * agents, (2 * k + t % 2) * agents

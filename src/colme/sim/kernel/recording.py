@@ -6,12 +6,12 @@ from colme.sim.kernel.acceptance import to_top
 from colme.sim.kernel.arrays import (
     WORD,
     Array,
+    Edges,
     Form,
-    Graph,
+    KernelState,
     Record,
     Register,
-    State,
-    Stream,
+    RunningMeans,
     inline,
 )
 from colme.sim.kernel.simd import (
@@ -38,19 +38,19 @@ def _square(form: Form, value: Register, truth: Register) -> Register:
 
 @inline
 def record_local(
-    form: Form, row: int, stream: Stream, t: int, location: Array, record: Record
+    form: Form, row: int, stream: RunningMeans, t: int, location: Array, errors: Array
 ) -> None:
-    """Write the error of the data means into a row of the record."""
+    """Write the error of the data means into a row of `errors`."""
     agents = location.shape[0]
     first = place_of(stream, t)
     error = to_doubles(form, ints(form, 0))
     for a in range(agents):
         error = error + _square(form, load(form, stream.data, first + a), load(form, location, a))
-    store(record.local_error, row, error)
+    store(errors, row, error)
 
 
 @inline
-def _smallest_shares(form: Form, graph: Graph, state: State, k: int) -> None:
+def _smallest_shares(form: Form, graph: Edges, state: KernelState, k: int) -> None:
     """Fill `least`: the least 1 / (size + 1) in each agent's accepted set, itself included."""
     agents, words = state.stale.shape[1], state.same.shape[0]
     for a in range(agents):
@@ -76,14 +76,14 @@ def _smallest_shares(form: Form, graph: Graph, state: State, k: int) -> None:
 @inline
 def record_round(
     form: Form,
-    graph: Graph,
+    graph: Edges,
     k: int,
     row: int,
-    stream: Stream,
+    stream: RunningMeans,
     t: int,
     location: Array,
     tolerance: float,
-    state: State,
+    state: KernelState,
     record: Record,
 ) -> None:
     """Write what algorithm k answers in round t into a row of the record."""

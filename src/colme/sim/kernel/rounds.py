@@ -7,13 +7,13 @@ from colme.sim.kernel.arrays import (
     ORACLE,
     Algorithms,
     Array,
+    Edges,
     Form,
-    Graph,
-    Population,
+    KernelState,
+    Origin,
     Record,
+    RunningMeans,
     Schedule,
-    State,
-    Stream,
     compiled,
     inline,
 )
@@ -24,7 +24,9 @@ from colme.sim.kernel.stream import draw, place_of
 
 
 @inline
-def _release(form: Form, algorithms: Algorithms, k: int, stream: Stream, t: int, x: Array) -> float:
+def _release(
+    form: Form, algorithms: Algorithms, k: int, stream: RunningMeans, t: int, x: Array
+) -> float:
     """Every agent's released mean of round t. Returns the largest of their noise scales."""
     agents = x.shape[0]
     first, level = place_of(stream, t), algorithms.noise[k] * agents
@@ -32,25 +34,21 @@ def _release(form: Form, algorithms: Algorithms, k: int, stream: Stream, t: int,
     for a in range(agents):
         scale = peek(algorithms.scale, level + a)
         loudest = max(loudest, scale)
-        noise, shared = load(form, stream.noise, first + a), load(form, stream.shared, first + a)
-        store(x, a, fma(reals(form, scale), noise, shared))
+        noise, data = load(form, stream.noise, first + a), load(form, stream.data, first + a)
+        store(x, a, fma(reals(form, scale), noise, data))
     return loudest
 
 
 @compiled
 def step(
-    form: Form, k: int, first: int, last: int, graph: Graph, location: Array, schedule: Schedule,
-    algorithms: Algorithms, stream: Stream, state: State, record: Record,
+    form: Form, k: int, first: int, last: int, graph: Edges, location: Array, schedule: Schedule,
+    algorithms: Algorithms, stream: RunningMeans, state: KernelState, record: Record,
 ) -> None:  # fmt: skip
     """Take algorithm k through rounds first..last, which the stream holds."""
-    began = 1  # the round of the first release; until then nobody is accepted
-    while began < last and peek(schedule.release, began) == 0:
-        began += 1
     for t in range(first, last + 1):
         loudest = _release(form, algorithms, k, stream, t, state.x)
-        begins = t == began and peek(schedule.release, t) > 0
-        if begins or (t > began and algorithms.rule[k] != ORACLE):
-            accept(form, graph, algorithms, k, t, stream, state, loudest, begins)
+        if t == 1 or algorithms.rule[k] != ORACLE:
+            accept(form, graph, algorithms, k, t, stream, state, loudest, t == 1)
         mix(form, graph, algorithms, k, t, state)
         row = peek(schedule.record, t)
         if row >= 0:
@@ -60,28 +58,38 @@ def step(
 
 @compiled
 def step_all(
-    form: Form, first: int, last: int, graph: Graph, location: Array, schedule: Schedule,
-    algorithms: Algorithms, stream: Stream, state: State, record: Record,
+    form: Form, first: int, last: int, graph: Edges, location: Array, schedule: Schedule,
+    algorithms: Algorithms, stream: RunningMeans, state: KernelState, record: Record,
 ) -> None:  # fmt: skip
     """Take every algorithm through rounds first..last, which the stream holds."""
     for k in range(algorithms.rule.size):
         step(form, k, first, last, graph, location, schedule, algorithms, stream, state, record)
+
+
+@compiled
+def measure_local(
+    form: Form, first: int, last: int, location: Array, schedule: Schedule, stream: RunningMeans,
+    error: Array,
+) -> None:  # fmt: skip
+    """The squared error of the data means, float64 [rows, L], where a round is recorded."""
     for t in range(first, last + 1):
         row = peek(schedule.record, t)
         if row >= 0:
-            record_local(form, row, stream, t, location, record)
+            record_local(form, row, stream, t, location, error)
 
 
 @compiled
 def simulate(
-    form: Form, first: int, last: int, graph: Graph, population: Population, schedule: Schedule,
-    algorithms: Algorithms, stream: Stream, state: State, record: Record,
+    form: Form, first: int, last: int, graph: Edges, population: Origin, schedule: Schedule,
+    algorithms: Algorithms, stream: RunningMeans, state: KernelState, record: Record,
+    local_error: Array,
 ) -> None:  # fmt: skip
     """Rounds first..last of all algorithms. May be called again to go on from where it stopped."""
     rows, location = stream.data.shape[0], population.location
     start = first
     while start <= last:
         stop = min(start + rows - 1, last)
-        draw(form, start, stop, population, schedule, stream)
+        draw(form, start, stop, population, stream)
         step_all(form, start, stop, graph, location, schedule, algorithms, stream, state, record)
+        measure_local(form, start, stop, location, schedule, stream, local_error)
         start = stop + 1

@@ -8,56 +8,46 @@ from colme.sim.kernel.arrays import (
     UNIFORM,
     Array,
     Form,
-    Population,
+    Origin,
     Register,
-    Schedule,
-    Stream,
+    RunningMeans,
     compiled,
     inline,
 )
 from colme.sim.kernel.generator import from_table, next_bits, signed_unit, unit_laplace
-from colme.sim.kernel.simd import absolute, fma, ints, load, maximum, peek, reals, store, to_reals
+from colme.sim.kernel.simd import absolute, fma, ints, load, maximum, reals, store, to_reals
 
 
 @inline
 def _fold(
     form: Form,
-    stream: Stream,
+    stream: RunningMeans,
     old: int,
     new: int,
     gain: Register,
-    release: int,
     sample: Register,
     unit: Register,
 ) -> Any:
     """Take an agent's sample and unit noise into its running means, from place old to place new.
 
-    Returns by how much what it shares moved: the data's part and the unit noise's.
+    Returns by how much they moved.
     """
-    mean = load(form, stream.data, old)
-    mean = fma(sample - mean, gain, mean)
-    old_shared, old_noise = load(form, stream.shared, old), load(form, stream.noise, old)
-    shared, noise = old_shared, old_noise
-    if release == 1:
-        shared, noise = mean, fma(unit - noise, gain, noise)
-    elif release > 1:
-        # One draw for a block of n rounds, where single rounds would have had n.
-        shared, noise = mean, fma(fma(reals(form, -release), noise, unit), gain, noise)
-    # If every round releases, `shared` may be `data` itself: then both stores write the same.
-    store(stream.shared, new, shared)
+    old_mean, old_noise = load(form, stream.data, old), load(form, stream.noise, old)
+    mean = fma(sample - old_mean, gain, old_mean)
+    noise = fma(unit - old_noise, gain, old_noise)
     store(stream.data, new, mean)
     store(stream.noise, new, noise)
-    return absolute(shared - old_shared), absolute(noise - old_noise)
+    return absolute(mean - old_mean), absolute(noise - old_noise)
 
 
 @inline
-def place_of(stream: Stream, t: int) -> int:
+def place_of(stream: RunningMeans, t: int) -> int:
     """Where round t begins in the stream's arrays, in registers."""
     return (t - 1) % stream.data.shape[0] * stream.data.shape[1]
 
 
 @inline
-def _store_motion(stream: Stream, t: int, moved: Register, jolted: Register) -> None:
+def _store_motion(stream: RunningMeans, t: int, moved: Register, jolted: Register) -> None:
     row = (t - 1) % stream.data.shape[0]
     store(stream.motion, 2 * row, moved)
     store(stream.motion, 2 * row + 1, jolted)
@@ -70,27 +60,24 @@ def feed(
     last: int,
     samples: Array,
     units: Array,
-    schedule: Schedule,
-    stream: Stream,
+    stream: RunningMeans,
 ) -> None:
     """Like `draw`, with all rounds' samples and unit noise given, each as real [T, M, L]."""
     agents = stream.data.shape[1]
     for t in range(first, last + 1):
-        release, gain = peek(schedule.release, t), reals(form, 1.0 / t)
+        gain = reals(form, 1.0 / t)
         old, new = place_of(stream, t - 1), place_of(stream, t)
         most_moved, most_jolted = reals(form, 0.0), reals(form, 0.0)
         for a in range(agents):
             sample = load(form, samples, (t - 1) * agents + a)
             unit = load(form, units, (t - 1) * agents + a)
-            moved, jolted = _fold(form, stream, old + a, new + a, gain, release, sample, unit)
+            moved, jolted = _fold(form, stream, old + a, new + a, gain, sample, unit)
             most_moved, most_jolted = maximum(most_moved, moved), maximum(most_jolted, jolted)
         _store_motion(stream, t, most_moved, most_jolted)
 
 
 @compiled
-def draw(
-    form: Form, first: int, last: int, population: Population, schedule: Schedule, stream: Stream
-) -> None:
+def draw(form: Form, first: int, last: int, population: Origin, stream: RunningMeans) -> None:
     """Fill the stream for rounds first..last, at most as many as it has rows.
 
     Draws are float32 whatever the form, so that a float64 run sees the same world as a float32 run.
@@ -100,7 +87,7 @@ def draw(
     s0, s1 = load(form, stream.bits, 0), load(form, stream.bits, 1)
     s2, s3 = load(form, stream.bits, 2), load(form, stream.bits, 3)
     for t in range(first, last + 1):
-        release, gain = peek(schedule.release, t), reals(form, 1.0 / t)
+        gain = reals(form, 1.0 / t)
         old, new = place_of(stream, t - 1), place_of(stream, t)
         most_moved, most_jolted = reals(form, 0.0), reals(form, 0.0)
         for a in range(agents):
@@ -113,7 +100,7 @@ def draw(
             sample = fma(to_reals(form, deviation), spread, location)
             bits, s0, s1, s2, s3 = next_bits(s0, s1, s2, s3, nine)
             unit = to_reals(form, unit_laplace(form, bits))
-            moved, jolted = _fold(form, stream, old + a, new + a, gain, release, sample, unit)
+            moved, jolted = _fold(form, stream, old + a, new + a, gain, sample, unit)
             most_moved, most_jolted = maximum(most_moved, moved), maximum(most_jolted, jolted)
         _store_motion(stream, t, most_moved, most_jolted)
     store(stream.bits, 0, s0)

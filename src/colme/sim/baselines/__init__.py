@@ -1,1 +1,0 @@
-"""The systems Private-C-ColME descends from, one small file each, all fed the same data."""

@@ -1,0 +1,23 @@
+"""The systems Private-C-ColME descends from, one small file each, all fed the same data."""
+
+from colme.sim.engines.baselines.b_colme import BColmeTable
+from colme.sim.engines.baselines.baseline import Baseline, Run
+from colme.sim.engines.baselines.c_colme import CColmeTable
+from colme.sim.engines.baselines.colme import ColmeTable
+from colme.sim.engines.baselines.contest import BaselineEngine, BaselineTable
+from colme.sim.engines.baselines.ideal import IdealTable
+from colme.sim.engines.baselines.local import LocalTable
+from colme.sim.engines.baselines.private_colme import PrivateColmeTable
+
+__all__ = [
+    "BColmeTable",
+    "Baseline",
+    "BaselineEngine",
+    "BaselineTable",
+    "CColmeTable",
+    "ColmeTable",
+    "IdealTable",
+    "LocalTable",
+    "PrivateColmeTable",
+    "Run",
+]

@@ -1,0 +1,123 @@
+"""Private-ColME (Yakimenka et al. 2023, 2024): everyone releases every round, to everyone.
+
+Agent a releases the mean of its samples with a Laplace draw added to each. b is in a's class if
+their releases of this round pass the Bernstein test (the rule of Private-C-ColME, without a graph);
+the estimate weighs a's exact mean, of variance sigma2 / t, and the releases of its class, of
+variance (sigma2 + sigma2_dp) / t, by the inverse of their variances. a's own release tells a
+nothing new and is left out.
+"""
+
+# mypy: disable-error-code="misc, untyped-decorator"
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Literal, Self
+
+import numba
+import numpy as np
+from pydantic import model_validator
+
+from colme.rules.decision import Bernstein, Theta, nearest_paper_theta, theta_from
+from colme.rules.release import Profile, Release, laplace_scale
+from colme.sim.engines.baselines.baseline import COUNT_BYTES, MEAN_BYTES, Run
+from colme.sim.engines.baselines.contest import BaselineTable
+from colme.sim.engines.engine import Cost
+from colme.sim.engines.measure import Array
+
+njit: Any = numba.njit
+
+
+class PrivateColme:
+    """All agents share one `profile`; `theta` is the level of the test by round."""
+
+    def __init__(self, agents: int, *, profile: Profile, theta: Callable[[int], float]) -> None:
+        self._profile, self._rule = profile, Bernstein(theta)
+        self._scale = laplace_scale(profile.half_range, profile.epsilon)
+        released = profile.sigma2 + profile.sigma2_dp
+        # The weight of a release where one's own mean weighs 1.
+        self._weight = profile.sigma2 / released if released else 1.0
+        self._released = np.zeros(agents)
+        self._threshold = np.inf
+
+    def advance(self, first: int, data: Array, noise: Array, answers: Array) -> None:
+        """See `Baseline`."""
+        thresholds = np.array([self.threshold(first + i) for i in range(len(data))])
+        if len(data):
+            self._threshold = thresholds[-1]
+        _advance(data, noise, answers, thresholds, self._scale, self._weight, self._released)
+
+    def threshold(self, t: int) -> float:
+        """z: how far apart the releases of round t of one class may be."""
+        profile = self._profile
+        variance, beta = profile.released_variance(t, t), profile.released_parameter(t, t)
+        release = Release(count=t, mean=0.0, variance=variance, beta=beta)
+        return self._rule.threshold(release, release)
+
+    def cost(self) -> Cost:
+        """A release with its count from every other agent."""
+        others = len(self._released) - 1
+        payload = others * (MEAN_BYTES + COUNT_BYTES)
+        return Cost(messages=others, payload=payload, memory=3 + 2 * others)
+
+    def accepted(self) -> Array:
+        """[a, b]: whether b is in a's class."""
+        x = self._released
+        accepted: Array = np.abs(x[:, None] - x[None, :]) < self._threshold
+        np.fill_diagonal(accepted, True)
+        return accepted
+
+
+class PrivateColmeTable(BaselineTable):
+    """theta as of the paper's Bernstein rule."""
+
+    private: ClassVar[bool] = True
+
+    algorithm: Literal["private-colme"]
+    theta: Any = "paper"
+
+    @model_validator(mode="after")
+    def _theta_is_one(self) -> Self:
+        self._theta(5, 1)
+        return self
+
+    def _theta(self, degree: float, epsilon: float) -> Theta:
+        if self.theta == "paper":
+            return nearest_paper_theta(degree, epsilon)
+        return theta_from(self.theta)
+
+    def make(self, run: Run) -> PrivateColme:
+        """theta for the graph's mean degree, though it needs no graph."""
+        theta = self._theta(float(run.graph.degrees.mean()), run.profile.epsilon)
+        return PrivateColme(run.graph.agents, profile=run.profile, theta=theta)
+
+
+@njit(cache=True, nogil=True)
+def _advance(
+    data: Array,
+    noise: Array,
+    answers: Array,
+    thresholds: Array,
+    scale: float,
+    weight: float,
+    released: Array,
+) -> None:
+    agents = len(released)
+    top, bottom = np.empty(agents), np.empty(agents)
+    for i in range(len(data)):
+        for a in range(agents):
+            released[a] = data[i, a] + scale * noise[i, a]
+        top[:] = 0.0
+        bottom[:] = 0.0
+        for b in range(agents):
+            # In two parts, around b itself; each takes several agents at a time.
+            _add(released[:b], released[b], thresholds[i], top[:b], bottom[:b])
+            _add(released[b + 1 :], released[b], thresholds[i], top[b + 1 :], bottom[b + 1 :])
+        for a in range(agents):
+            answers[i, a] = (data[i, a] + weight * top[a]) / (1.0 + weight * bottom[a])
+
+
+@njit(cache=True, nogil=True)
+def _add(released: Array, other: float, threshold: float, top: Array, bottom: Array) -> None:
+    for a in range(len(released)):
+        accepted = abs(released[a] - other) < threshold
+        top[a] += other if accepted else 0.0
+        bottom[a] += 1.0 if accepted else 0.0

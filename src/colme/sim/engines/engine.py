@@ -1,0 +1,182 @@
+"""What every engine is: some algorithms at some epsilons, on the runs of one batch."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from colme.configuration import Table
+from colme.graph import Graph, IntArray
+from colme.rules.release import Profile
+from colme.sim.engines.measure import FloatArray, Record, new_record
+from colme.sim.kernel import Array, Form, Origin, RunningMeans
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Setting:
+    """What all batches of a study share."""
+
+    agents: int
+    degree: float
+    """The mean degree of the graphs."""
+    rounds: int
+    recorded: IntArray
+    """The rounds in which something is measured."""
+    tolerance: float
+    """How near to the true mean an answer counts as close."""
+    seed: int
+    means: FloatArray
+    """Of the classes."""
+    midpoints: FloatArray
+    """Of the bounds of each class's data."""
+    profiles: Sequence[Sequence[Profile]]
+    """For each epsilon to study, the profile of every agent, or one that all share."""
+
+    def everyones(self, level: int) -> list[Profile]:
+        """The profile of each agent."""
+        profiles = list(self.profiles[level])
+        return profiles * (self.agents if len(profiles) == 1 else 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class World:
+    """The runs of one batch, before their first round. They share a graph."""
+
+    setting: Setting
+    graph: Graph
+    numbers: range
+    """The runs: maybe fewer than the form has lanes; those beyond are computed and dropped."""
+    form: Form
+    """Number format and lanes of the kernel."""
+    classes: IntArray
+    """[M, lanes]; classes with the same mean are one."""
+    origin: Origin
+    """Where the data come from."""
+
+    @property
+    def runs(self) -> int:
+        """How many there are."""
+        return len(self.numbers)
+
+    @property
+    def placed(self) -> IntArray:
+        """[M, runs]: everybody's class."""
+        return self.classes[:, : self.runs]
+
+    @property
+    def truth(self) -> FloatArray:
+        """[M, runs]: everybody's true mean."""
+        return np.asarray(self.setting.means[self.placed])
+
+
+class Chunk:
+    """A few rounds of data, the same for all engines."""
+
+    def __init__(self, first: int, last: int, row: int | None, stream: RunningMeans, runs: int):
+        self.first = first
+        self.last = last
+        self.row = row
+        """The row of the record for the last round; None where nothing is measured."""
+        self.stream = stream
+        """As the kernel has it, all lanes."""
+        self._runs = runs
+
+    def _of(self, values: Array) -> Array:
+        held = (np.arange(self.first, self.last + 1) - 1) % len(values)
+        taken: Array = values[held, :, : self._runs]
+        return taken
+
+    @cached_property
+    def data(self) -> Array:
+        """[rounds, M, runs]: the running mean of each agent's samples, one sample a round."""
+        return self._of(self.stream.data)
+
+    @cached_property
+    def noise(self) -> Array:
+        """[rounds, M, runs]: the running mean of each agent's Laplace(0, 1) draws."""
+        return self._of(self.stream.noise)
+
+
+Cell = tuple[str, int]
+"""An algorithm's label, and the number of an epsilon."""
+
+
+class AlgorithmTable(Table):
+    """An algorithm of a scenario: its options, and which engine runs it."""
+
+    name: str = ""
+    """What the results call it, if not by its own name."""
+
+    engine: ClassVar[type["Engine"]]
+
+    private: ClassVar[bool] = True
+    """Whether epsilon matters; what does not depend on it is computed once."""
+
+    @property
+    def label(self) -> str:
+        """What the results call it."""
+        return self.name or str(getattr(self, "algorithm", ""))
+
+
+Entrant = tuple[AlgorithmTable, int]
+"""An algorithm at the epsilon of this number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What an agent spends, averaged over the agents. A request is a message without payload."""
+
+    messages: float
+    """Sent per round."""
+    payload: float
+    """Bytes sent per round: 8 for a mean or a sum of means, 4 for a count or a size."""
+    memory: float
+    """Numbers kept from one round to the next."""
+
+
+class Engine(ABC):
+    """Runs some entrants in one world, chunk after chunk.
+
+    A chunk ends where something is recorded, so that the state is then that of the round.
+    """
+
+    work: ClassVar[float] = 1.0
+    """What an agent-round takes, in those of the paper's kernel: for the report of progress."""
+
+    @classmethod
+    def prepare(cls, setting: Setting, entrants: Sequence[Entrant]) -> Any:
+        """What all batches can share, computed once."""
+        return None
+
+    def __init__(self, world: World, entrants: Sequence[Entrant], prepared: Any = None) -> None:
+        self.world = world
+        self.entrants = entrants
+        rows = len(world.setting.recorded)
+        self.record: dict[Cell, Record] = {
+            (table.label, level): new_record(rows, world.runs) for table, level in entrants
+        }
+
+    @abstractmethod
+    def advance(self, chunk: Chunk) -> None:
+        """The rounds of this chunk, which follow those done before; record the last if asked."""
+
+    @abstractmethod
+    def cost(self, cell: Cell) -> Sequence[Cost]:
+        """What the latest round cost, in each run."""
+
+    def measured(self) -> dict[Cell, Record]:
+        """All that was recorded."""
+        return self.record
+
+    def note(self, cell: Cell, row: int, values: dict[str, Any]) -> None:
+        """Record values of a round, and its cost."""
+        costs = self.cost(cell)
+        spent = {
+            name: np.array([getattr(cost, name) for cost in costs])
+            for name in ("messages", "payload", "memory")
+        }
+        for name, value in (values | spent).items():
+            self.record[cell][name][row] = value

@@ -1,0 +1,271 @@
+"""The paper's algorithm, with a decision rule of choice, in the SIMD kernel."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from pydantic import ConfigDict, field_serializer, model_validator
+
+from colme import naming
+from colme.errors import ConfigError, UnknownOption, one_of
+from colme.rules.decision import RULES, DecisionRule, Situation, ThresholdRule
+from colme.sim.engines.engine import (
+    AlgorithmTable,
+    Cell,
+    Chunk,
+    Cost,
+    Engine,
+    Entrant,
+    Setting,
+    World,
+)
+from colme.sim.engines.judged import Judge
+from colme.sim.engines.measure import FloatArray, Record
+from colme.sim.engines.thresholds import LooksAtMeans, Pairs
+from colme.sim.kernel import (
+    COMMON,
+    GIVEN,
+    ORACLE,
+    PER_EDGE,
+    Algorithms,
+    Edges,
+    Form,
+    allocation,
+    simulate,
+    step,
+)
+
+MESSAGES_PER_EDGE = 3
+BYTES_PER_EDGE = 24
+NUMBERS_PER_EDGE = 5
+OWN_NUMBERS = 6
+"""A mean and its count, a size, a consensus value for each neighbour and round; of each the same
+kept, and whether it is accepted; and the agent's own count, sums, consensus, age."""
+
+_ALPHA = {"theorem": (1, 0), "stepped": (10, 1)}  # stride and offset of the kernel's alpha
+
+_ANYWHERE = Situation(agents=200, degree=5, epsilon=1)  # to try a rule's options in
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Prepared:
+    """How one entrant decides."""
+
+    kind: int
+    """COMMON, PER_EDGE, GIVEN or ORACLE."""
+    rule: DecisionRule | None
+    z: FloatArray
+    """[rows, T + 1]: its thresholds, where it has any."""
+
+    @property
+    def inclusive(self) -> bool:
+        return isinstance(self.rule, ThresholdRule) and self.rule.inclusive
+
+
+class PaperEngine(Engine):
+    """All entrants at once, in the lanes of a register."""
+
+    @classmethod
+    def prepare(cls, setting: Setting, entrants: Sequence[Entrant]) -> list[_Prepared]:
+        """The thresholds of every entrant: tables over rounds."""
+        return [_prepare(setting, table, level) for table, level in entrants]
+
+    def __init__(
+        self, world: World, entrants: Sequence[Entrant], prepared: list[_Prepared]
+    ) -> None:
+        super().__init__(world, entrants, prepared)
+        setting, form = world.setting, world.form
+        self._edges = allocation.new_graph(world.graph.indptr, world.graph.indices)
+        self._algorithms = kernel_algorithms(setting, entrants, prepared, self._edges, form)
+        self._schedule = allocation.new_schedule(
+            setting.rounds, setting.recorded, tolerance=setting.tolerance
+        )
+        self._state = allocation.new_state(form, self._edges, self._algorithms, world.origin)
+        self._kernel_record = allocation.new_record(form, self._algorithms, len(setting.recorded))
+        self._judges = {
+            k: Judge(
+                one.rule,
+                setting.everyones(entrants[k][1]),
+                self._edges,
+                self._state.given[k][:, : world.runs],
+            )
+            for k, one in enumerate(prepared)
+            if one.kind == GIVEN and one.rule is not None
+        }
+
+    @property
+    def fusible(self) -> bool:
+        """Whether drawing and all rounds can be one compiled loop."""
+        return not self._judges
+
+    def simulate(self, first: int, last: int, stream: Any, local_error: Any) -> None:
+        """Draw the rounds first..last and go through them, with nobody else looking on."""
+        simulate(
+            self.world.form,
+            first,
+            last,
+            self._edges,
+            self.world.origin,
+            self._schedule,
+            self._algorithms,
+            stream,
+            self._state,
+            self._kernel_record,
+            local_error,
+        )
+
+    def advance(self, chunk: Chunk) -> None:
+        """Each algorithm through the whole chunk; one whose rule is Python's, round by round."""
+        for k in range(len(self.entrants)):
+            if k not in self._judges:
+                self._step(k, chunk.first, chunk.last, chunk)
+                continue
+            scale = self._algorithms.scale[self._algorithms.noise[k]]
+            for t in range(chunk.first, chunk.last + 1):
+                self._judges[k].decide(t, chunk.stream, scale)
+                self._step(k, t, t, chunk)
+
+    def _step(self, k: int, first: int, last: int, chunk: Chunk) -> None:
+        step(
+            self.world.form,
+            k,
+            first,
+            last,
+            self._edges,
+            self.world.origin.location,
+            self._schedule,
+            self._algorithms,
+            chunk.stream,
+            self._state,
+            self._kernel_record,
+        )
+
+    def cost(self, cell: Cell) -> Sequence[Cost]:
+        """The same in every round and run."""
+        degree = float(self.world.graph.degrees.mean())
+        one = Cost(
+            messages=MESSAGES_PER_EDGE * degree,
+            payload=BYTES_PER_EDGE * degree,
+            memory=NUMBERS_PER_EDGE * degree + OWN_NUMBERS,
+        )
+        return [one] * self.world.runs
+
+    def measured(self) -> dict[Cell, Record]:
+        """The kernel writes its own record."""
+        mine = np.s_[..., : self.world.runs]
+        within, between = allocation.edge_totals(self._edges, self._state)
+        for k, (table, level) in enumerate(self.entrants):
+            cell = table.label, level
+            for name, values in self._kernel_record._asdict().items():
+                self.record[cell][name] = values[k][mine]
+            edges = {"within": within[mine], "between": between[mine]}
+            for row in range(len(self.world.setting.recorded)):
+                self.note(cell, row, edges)
+        return self.record
+
+
+class PaperTable(AlgorithmTable):
+    """Algorithm 1. What it has beside its own options are those of its rule: theta, delta, ..."""
+
+    model_config = ConfigDict(extra="allow", arbitrary_types_allowed=True)
+
+    engine: ClassVar[type[Engine]] = PaperEngine
+
+    algorithm: Literal["paper"] = "paper"
+    rule: str | DecisionRule = "bernstein"
+    """bernstein, tight, optimistic, oracle; or one's own: an object, or module:attribute."""
+    alpha: Literal["stepped", "theorem"] = "stepped"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_a_rule_of_ones_own(cls, fields: Any) -> Any:
+        rule = fields.get("rule", "bernstein") if isinstance(fields, dict) else "bernstein"
+        if isinstance(rule, str) and not naming.is_own(rule):
+            return fields
+        options = {key: one for key, one in fields.items() if key not in cls.model_fields}
+        kept = {key: one for key, one in fields.items() if key in cls.model_fields}
+        return kept | {"rule": naming.rule_from(rule, options)}
+
+    @model_validator(mode="after")
+    def _rule_has_these_options(self) -> Self:
+        if isinstance(self.rule, str) and self.rule not in RULES:
+            raise ConfigError("rule", self.rule, one_of(self.rule, [*RULES, "module:attribute"]))
+        self.rule_in(_ANYWHERE)
+        return self
+
+    @field_serializer("rule")
+    def _plain_rule(self, rule: str | DecisionRule) -> Any:
+        return rule if isinstance(rule, str) else naming.plain_rule(rule)
+
+    @property
+    def label(self) -> str:
+        """Its name, with the rule where it is not the paper's own."""
+        rule = self.rule if isinstance(self.rule, str) else naming.rule_name(self.rule)
+        return self.name or ("paper" if rule == "bernstein" else f"paper, {rule}")
+
+    def rule_in(self, situation: Situation) -> DecisionRule | None:
+        """The rule, tuned to this situation; None for the oracle, which needs to know the truth."""
+        options = self.model_extra or {}
+        if isinstance(self.rule, DecisionRule):
+            return self.rule
+        if self.rule == "oracle":
+            for option in options:
+                raise UnknownOption(option, "oracle", [])
+            return None
+        return RULES[self.rule].tuned(self.rule, situation, options)
+
+
+def _prepare(setting: Setting, table: AlgorithmTable, level: int) -> _Prepared:
+    assert isinstance(table, PaperTable)
+    profiles = list(setting.profiles[level])
+    strictest = min(profile.epsilon for profile in profiles)
+    rule = table.rule_in(Situation(agents=setting.agents, degree=setting.degree, epsilon=strictest))
+    z = np.zeros((1, setting.rounds + 1))
+    if rule is None:
+        return _Prepared(ORACLE, None, z)
+    if not isinstance(rule, ThresholdRule):
+        return _Prepared(GIVEN, rule, z)
+    try:
+        tables = Pairs(profiles).tables(rule, setting.rounds)
+    except LooksAtMeans:
+        return _Prepared(GIVEN, rule, z)
+    z = np.concatenate([np.zeros((len(tables), 1)), tables], axis=1)
+    return _Prepared(COMMON if len(profiles) == 1 else PER_EDGE, rule, z)
+
+
+def kernel_algorithms(
+    setting: Setting,
+    entrants: Sequence[Entrant],
+    prepared: Sequence[_Prepared],
+    edges: Edges,
+    form: Form,
+) -> Algorithms:
+    """The kernel's description of all entrants."""
+    dtype = form[0].dtype
+    rows = max((len(one.z) for one in prepared), default=1)
+    z = np.zeros((len(entrants), rows, setting.rounds + 1))
+    for k, one in enumerate(prepared):
+        z[k, : len(one.z)] = allocation.at_most(one.z, dtype) if one.inclusive else one.z
+    row = np.zeros(1, np.int32)
+    if any(one.kind == PER_EDGE for one in prepared):
+        low = np.repeat(np.arange(setting.agents), np.diff(edges.indptr))
+        row = Pairs(list(setting.profiles[0])).rows(low, edges.indices)
+    tables = [table for table, _ in entrants if isinstance(table, PaperTable)]
+    alpha = np.array([_ALPHA[table.alpha] for table in tables], np.int32).reshape(-1, 2)
+    stride, offset = alpha.T.copy()
+    return Algorithms(
+        rule=np.array([one.kind for one in prepared], np.int32),
+        noise=np.array([level for _, level in entrants], np.int32),
+        stride=stride,
+        offset=offset,
+        z=z,
+        row=row,
+        scale=np.array(
+            [
+                np.broadcast_to([sqrt(p.sigma2_dp / 2) for p in level], setting.agents)
+                for level in setting.profiles
+            ]
+        ),
+    )

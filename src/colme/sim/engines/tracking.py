@@ -1,0 +1,91 @@
+"""`tracking` in the simulator: plain numba, lanes innermost."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from colme.sim.engines.engine import AlgorithmTable, Cell, Chunk, Cost, Engine, Entrant, World
+from colme.sim.engines.measure import of_answers, of_decisions
+from colme.sim.kernel import pooled, pooled_arrays
+
+MESSAGES_PER_EDGE = 3
+BYTES_PER_EDGE = 40
+NUMBERS_PER_EDGE = 7
+OWN_NUMBERS = 13
+"""For each neighbour and round a mean and its count, a size, and numerator, denominator, excess; of
+each the same kept, and whether it is accepted. And the agent's own: count, sum, noise, blocks,
+released mean, count and first round, two inputs, numerator, denominator, excess, age."""
+
+MORE_BYTES, MORE_NUMBERS_PER_EDGE, MORE_OWN_NUMBERS = 8, 1, 3
+"""With a released variance: the mean square; and its sum, noise and the bound."""
+
+
+class TrackingEngine(Engine):
+    """Every entrant with arrays of its own; the unit noise is the same for all."""
+
+    work: ClassVar[float] = 5.0
+
+    def __init__(self, world: World, entrants: Sequence[Entrant], prepared: Any = None) -> None:
+        super().__init__(world, entrants, prepared)
+        setting = world.setting
+        self._truth = world.truth
+        self._pools, self._states = [], []
+        for table, level in entrants:
+            profiles = setting.everyones(level)
+            pool = pooled_arrays.new_pool(
+                world.graph, profiles, setting.rounds, known=not _releases_squares(table)
+            )
+            self._pools.append(pool)
+            self._states.append(
+                pooled_arrays.new_pool_state(
+                    pool, profiles, setting.midpoints[world.placed], world.form[0].dtype
+                )
+            )
+        self._units = pooled_arrays.draw_units(self._pools, setting.seed, world.numbers)
+        ends = self._pools[0].ends
+        self._same = world.placed[ends[:, 0]] == world.placed[ends[:, 1]]
+
+    def advance(self, chunk: Chunk) -> None:
+        """One entrant after the other."""
+        means = np.ascontiguousarray(chunk.data)
+        for (table, level), pool, state in zip(
+            self.entrants, self._pools, self._states, strict=True
+        ):
+            pooled.advance(chunk.first, means, self._units, pool, state)
+            if chunk.row is None:
+                continue
+            answers = np.empty(self._truth.shape)
+            pooled.answer(chunk.last, means[-1], pool, state, answers)
+            tolerance = self.world.setting.tolerance
+            values = of_answers(answers, means[-1], self._truth, tolerance)
+            # A pair of neighbours stands for both directions of an edge.
+            values |= of_decisions(self._same, state.accepted > 0, len(self._truth), each=2)
+            self.note((table.label, level), chunk.row, values)
+
+    def cost(self, cell: Cell) -> Sequence[Cost]:
+        """The same in every round and run."""
+        (table,) = (one for one, level in self.entrants if (one.label, level) == cell)
+        more, degree = _releases_squares(table), float(self.world.graph.degrees.mean())
+        one = Cost(
+            messages=MESSAGES_PER_EDGE * degree,
+            payload=(BYTES_PER_EDGE + more * MORE_BYTES) * degree,
+            memory=(NUMBERS_PER_EDGE + more * MORE_NUMBERS_PER_EDGE) * degree
+            + OWN_NUMBERS
+            + more * MORE_OWN_NUMBERS,
+        )
+        return [one] * self.world.runs
+
+
+class TrackingTable(AlgorithmTable):
+    """Nothing to tune: only a variance that is known, or comes with the releases."""
+
+    engine: ClassVar[type[Engine]] = TrackingEngine
+
+    algorithm: Literal["tracking"]
+    variance: Literal["known", "released"] = "known"
+
+
+def _releases_squares(table: AlgorithmTable) -> bool:
+    assert isinstance(table, TrackingTable)
+    return table.variance == "released"

@@ -1,0 +1,1 @@
+"""Scenarios that have a name, and the studies behind each figure."""

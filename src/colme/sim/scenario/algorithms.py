@@ -1,0 +1,98 @@
+"""The algorithms of a scenario: a table for each, with the options that it has, and no others."""
+
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Discriminator, Tag
+
+from colme import naming
+from colme.errors import ConfigError, one_of
+from colme.protocol.algorithm import Algorithm
+from colme.protocol.algorithms import ALIASES, resolved
+from colme.protocol.rounds.paper import Paper
+from colme.protocol.rounds.tracking import Tracking
+from colme.rules.consensus import stepped_alpha, theorem_alpha
+from colme.rules.decision import RULES
+from colme.sim.engines import (
+    BColmeTable,
+    CColmeTable,
+    ColmeTable,
+    IdealTable,
+    LocalTable,
+    OwnTable,
+    PaperTable,
+    PrivateColmeTable,
+    TrackingTable,
+)
+
+TABLES = {
+    "paper": PaperTable,
+    "tracking": TrackingTable,
+    "local": LocalTable,
+    "ideal": IdealTable,
+    "colme": ColmeTable,
+    "c-colme": CColmeTable,
+    "b-colme": BColmeTable,
+    "private-colme": PrivateColmeTable,
+}
+"""By name. Beside these there is whatever has the form module:attribute."""
+
+NAMES = [*ALIASES, *TABLES, *RULES]
+"""All that an algorithm may be called. A rule's name stands for the paper's algorithm with it."""
+
+OWN = "module:attribute"
+
+
+def as_fields(value: Any) -> Any:
+    """A name, an `Algorithm`, an object of one's own or fields, as the fields of a table."""
+    if isinstance(value, Algorithm):
+        return _fields_of(value)
+    if isinstance(value, str) or callable(value):
+        value = {"algorithm": value}
+    if not isinstance(value, dict):
+        return value
+    fields = {key: one for key, one in value.items() if one is not None}
+    algorithm = fields.get("algorithm", "paper" if "rule" in fields else "recommended")
+    if isinstance(algorithm, str) and algorithm in RULES:
+        fields = {"name": algorithm, "rule": algorithm} | fields
+        algorithm = "paper"
+    if isinstance(algorithm, str):
+        algorithm = resolved(algorithm)
+        if algorithm not in TABLES and not naming.is_own(algorithm):
+            raise ConfigError("algorithm", algorithm, one_of(algorithm, [*NAMES, OWN]))
+    return fields | {"algorithm": algorithm}
+
+
+def _fields_of(algorithm: Algorithm) -> dict[str, Any]:
+    """An object of the library, as far as the simulator can do what it does."""
+    match algorithm:
+        case Paper(rule=rule, alpha=alpha) if algorithm == Paper(rule=rule, alpha=alpha):
+            names = {stepped_alpha: "stepped", theorem_alpha: "theorem"}
+            if alpha in names:
+                return {"algorithm": "paper", "rule": rule, "alpha": names[alpha]}
+        case Tracking(release_squares=squares):
+            return {"algorithm": "tracking", "variance": "released" if squares else "known"}
+    expected = "Paper with one of its own alphas and a known variance, or Tracking"
+    raise ConfigError("algorithm", algorithm, expected)
+
+
+def _tag(fields: Any) -> str:
+    algorithm = fields.get("algorithm") if isinstance(fields, dict) else fields.algorithm
+    return algorithm if isinstance(algorithm, str) and algorithm in TABLES else OWN
+
+
+AnyAlgorithm = Annotated[
+    Annotated[
+        Annotated[PaperTable, Tag("paper")]
+        | Annotated[TrackingTable, Tag("tracking")]
+        | Annotated[LocalTable, Tag("local")]
+        | Annotated[IdealTable, Tag("ideal")]
+        | Annotated[ColmeTable, Tag("colme")]
+        | Annotated[CColmeTable, Tag("c-colme")]
+        | Annotated[BColmeTable, Tag("b-colme")]
+        | Annotated[PrivateColmeTable, Tag("private-colme")]
+        | Annotated[OwnTable, Tag(OWN)],
+        Discriminator(_tag),
+    ],
+    BeforeValidator(as_fields),
+]
+"""One of them, by its name."""

@@ -1,0 +1,198 @@
+"""What agents' data may look like: a shape around each class's mean, with its sigma and beta.
+
+Each distribution is a table of a scenario, with the options that it has.
+"""
+
+from dataclasses import dataclass, replace
+from math import inf
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BeforeValidator, Field, model_validator
+from scipy import stats
+
+from colme.configuration import Table
+from colme.errors import ConfigError
+from colme.rules.bernstein import bounded_parameter, gaussian_parameter, uniform_parameter
+
+FloatArray = NDArray[np.float64]
+
+ENTRIES = 4096
+"""Quantiles kept of a distribution that has no formula of its own in the kernel."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Shape:
+    """The distribution of X - mean. The mean is exact, whatever the table's resolution.
+
+    `quantiles` None: uniform on the support. Else a value drawn from the table or, if
+    `interpolated`, from the line between two neighbouring entries.
+    """
+
+    support: tuple[float, float]
+    sigma2: float
+    beta: float
+    quantiles: FloatArray | None = None
+    interpolated: bool = False
+
+
+Positive = Annotated[float, Field(gt=0, lt=inf)]
+
+
+class Distribution(Table):
+    """A family of shapes."""
+
+    def around(self, mean: float) -> Shape:
+        """The shape for a class with this mean."""
+        raise NotImplementedError
+
+
+class Uniform(Distribution):
+    """Uniform data, as in the paper: mean +- sigma sqrt 3."""
+
+    distribution: Literal["uniform"] = "uniform"
+    sigma: Positive = 0.5
+
+    def around(self, mean: float) -> Shape:
+        """The same for every mean."""
+        half_range = self.sigma * 3**0.5
+        return Shape(
+            support=(-half_range, half_range),
+            sigma2=self.sigma**2,
+            beta=uniform_parameter(half_range),
+        )
+
+
+class Bernoulli(Distribution):
+    """0 or 1."""
+
+    distribution: Literal["bernoulli"]
+
+    def around(self, mean: float) -> Shape:
+        """The coin that shows 1 with probability `mean`, to a multiple of 1 / ENTRIES."""
+        _require_inside_unit_interval(mean)
+        ones = min(max(round(mean * ENTRIES), 1), ENTRIES - 1)
+        return _steps(np.repeat([0.0, 1.0], [ENTRIES - ones, ones]))
+
+
+class Beta(Distribution):
+    """Beta(mean * concentration, (1 - mean) * concentration) on [0, 1]."""
+
+    distribution: Literal["beta"]
+    concentration: Positive = 2.0
+
+    def around(self, mean: float) -> Shape:
+        """The beta distribution with this mean."""
+        _require_inside_unit_interval(mean)
+        law = stats.beta(mean * self.concentration, (1 - mean) * self.concentration)
+        return _lines(law.ppf(np.linspace(0, 1, ENTRIES)))
+
+
+class TruncatedNormal(Distribution):
+    """Normal(mean, sigma) cut at mean +- half_range (its own standard deviation is smaller)."""
+
+    distribution: Literal["truncated-normal"]
+    sigma: Positive = 0.5
+    half_range: Positive = 1.0
+
+    def around(self, mean: float) -> Shape:
+        """The same for every mean."""
+        cut = self.half_range / self.sigma
+        return _lines(stats.truncnorm(-cut, cut, scale=self.sigma).ppf(np.linspace(0, 1, ENTRIES)))
+
+
+class Normal(Distribution):
+    """Normal(mean, sigma) without its outermost 2e-5, widened to have that sigma all the same."""
+
+    distribution: Literal["normal"]
+    sigma: Positive = 0.5
+
+    def around(self, mean: float) -> Shape:
+        """The same for every mean."""
+        shape = _lines(stats.norm.ppf(np.linspace(1e-5, 1 - 1e-5, ENTRIES)))
+        assert shape.quantiles is not None
+        return replace(
+            _lines(shape.quantiles * (self.sigma / shape.sigma2**0.5)),
+            beta=gaussian_parameter(self.sigma),
+        )
+
+
+class Empirical(Distribution):
+    """Drawn with replacement from given values, moved so that their mean is the class's."""
+
+    distribution: Literal["empirical"]
+    values: list[float] | None = None
+    file: Path | None = None
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if (self.file is None) == (self.values is None):
+            raise ConfigError("distribution", "empirical", "a file or a list of values with it")
+        return self
+
+    def around(self, mean: float) -> Shape:
+        """The same for every mean."""
+        values = self._sample()
+        if len(set(values)) < 2 or not np.isfinite(values).all():
+            raise ConfigError("data.values", values[:5], "at least two different finite numbers")
+        return _steps(np.sort(np.asarray(values, dtype=np.float64)))
+
+    def _sample(self) -> list[float]:
+        if self.file is None:
+            return self.values or []
+        try:
+            return [float(word) for word in self.file.read_text().split()]
+        except OSError as error:
+            raise ConfigError("data.file", str(self.file), f"a file to read ({error})") from None
+        except ValueError as error:
+            raise ConfigError("data.file", str(self.file), f"numbers only ({error})") from None
+
+
+def _with_distribution(value: Any) -> Any:
+    """Unless it says otherwise, it is the paper's."""
+    if isinstance(value, dict):
+        given = {key: one for key, one in value.items() if one is not None}
+        return {"distribution": "uniform"} | given
+    return value
+
+
+Data = Annotated[
+    Annotated[
+        Uniform | Bernoulli | Beta | TruncatedNormal | Normal | Empirical,
+        Field(discriminator="distribution"),
+    ],
+    BeforeValidator(_with_distribution),
+]
+"""One of them, by its name."""
+
+
+def _steps(values: FloatArray) -> Shape:
+    """Every entry equally likely."""
+    deviations = values - values.mean()
+    return _from_table(deviations, float(np.mean(deviations**2)), interpolated=False)
+
+
+def _lines(quantiles: FloatArray) -> Shape:
+    """Uniform between a random pair of neighbouring entries."""
+    deviations = quantiles - (quantiles[:-1] + quantiles[1:]).mean() / 2
+    low, high = deviations[:-1], deviations[1:]
+    sigma2 = float(np.mean(low * low + low * high + high * high)) / 3
+    return _from_table(deviations, sigma2, interpolated=True)
+
+
+def _from_table(deviations: FloatArray, sigma2: float, *, interpolated: bool) -> Shape:
+    support = float(deviations[0]), float(deviations[-1])
+    return Shape(
+        support=support,
+        sigma2=sigma2,
+        beta=bounded_parameter(max(-support[0], support[1])),
+        quantiles=deviations,
+        interpolated=interpolated,
+    )
+
+
+def _require_inside_unit_interval(mean: float) -> None:
+    if not 0 < mean < 1:
+        raise ConfigError("means", mean, "between 0 and 1, as this distribution lives there")

@@ -1,0 +1,145 @@
+"""Who can talk to whom: a table for each family of graphs, with the options that it has."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from numpy.random import Generator
+from pydantic import BeforeValidator, Field, model_validator
+
+from colme.configuration import Table
+from colme.errors import ConfigError
+from colme.graph import Graph
+from colme.sim import graphs
+
+
+def _as_list(value: object) -> object:
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+OneOrMore = BeforeValidator(_as_list)
+"""One value stands for a list of it."""
+
+Degrees = Annotated[list[int], OneOrMore, Field(min_length=1)]
+
+
+class Family(Table):
+    """What all families offer."""
+
+    @property
+    def degrees(self) -> list[int]:
+        """The degrees to study, for families that have one; else a single placeholder."""
+        return [0]
+
+    def draw(self, agents: int, degree: int, generator: Generator) -> Graph:
+        """A graph of this family."""
+        raise NotImplementedError
+
+
+class WithDegree(Family):
+    """Families whose agents have so many neighbours each, or so many on average."""
+
+    degree: Degrees = [5]  # noqa: RUF012 (frozen, and copied by pydantic)
+
+    @property
+    def degrees(self) -> list[int]:
+        """A study of its own for each."""
+        return self.degree
+
+
+class RandomRegular(WithDegree):
+    """Everyone has the same number of neighbours, drawn at random: the paper's graphs."""
+
+    family: Literal["random-regular"] = "random-regular"
+
+    def draw(self, agents: int, degree: int, generator: Generator) -> Graph:
+        """By pairing free ends."""
+        return graphs.random_regular(agents, degree, generator)
+
+
+class ErdosRenyi(WithDegree):
+    """Every edge is there with the same probability."""
+
+    family: Literal["erdos-renyi"]
+
+    def draw(self, agents: int, degree: int, generator: Generator) -> Graph:
+        """Of this mean degree."""
+        return graphs.erdos_renyi(agents, degree, generator)
+
+
+class SmallWorld(WithDegree):
+    """A ring of near neighbours, a share of the edges rewired (Watts and Strogatz)."""
+
+    family: Literal["small-world"]
+    rewired: float = Field(0.1, ge=0, le=1)
+
+    def draw(self, agents: int, degree: int, generator: Generator) -> Graph:
+        """With half of the neighbours on each side of the ring."""
+        return graphs.small_world(agents, degree, self.rewired, generator)
+
+
+class ScaleFree(WithDegree):
+    """Who joins links to the popular (Barabasi and Albert)."""
+
+    family: Literal["scale-free"]
+
+    def draw(self, agents: int, degree: int, generator: Generator) -> Graph:
+        """Of this mean degree."""
+        return graphs.scale_free(agents, degree, generator)
+
+
+class Grid(Family):
+    """A square grid that closes upon itself."""
+
+    family: Literal["grid"]
+
+    def draw(self, agents: int, degree: int, generator: Generator) -> Graph:
+        """Four neighbours each."""
+        return graphs.grid(agents)
+
+
+class Complete(Family):
+    """Everyone a neighbour of everyone."""
+
+    family: Literal["complete"]
+
+    def draw(self, agents: int, degree: int, generator: Generator) -> Graph:
+        """All edges there can be."""
+        return graphs.complete(agents)
+
+
+class Listed(Family):
+    """Edges as given, in a list or a file."""
+
+    family: Literal["edges"]
+    file: Path | None = None
+    edges: list[tuple[int, int]] | None = None
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if (self.file is None) == (self.edges is None):
+            raise ConfigError("family", "edges", "a file or a list of edges with it")
+        return self
+
+    def draw(self, agents: int, degree: int, generator: Generator) -> Graph:
+        """The same every time."""
+        if self.file is not None:
+            return graphs.read_edges(self.file, agents)
+        return Graph.from_edges(self.edges or [], agents)
+
+
+def _with_family(value: Any) -> Any:
+    """Unless it says otherwise, it is the paper's."""
+    if isinstance(value, dict):
+        given = {key: one for key, one in value.items() if one is not None}
+        return {"family": "random-regular"} | given
+    return value
+
+
+GraphFamily = Annotated[
+    Annotated[
+        RandomRegular | ErdosRenyi | SmallWorld | ScaleFree | Grid | Complete | Listed,
+        Field(discriminator="family"),
+    ],
+    BeforeValidator(_with_family),
+]
+"""One of them, by its name."""

@@ -1,0 +1,190 @@
+"""What results hold: every quantity once, with its name, dimensions, meaning and making.
+
+Batches hand over sums over their runs (`Sums`); `Totals` adds them up in order, so that the same
+runs always give the same bits.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from colme.sim.engines import MEASURED, Record
+from colme.sim.engines.measure import FloatArray
+
+Sums = Mapping[str, FloatArray]
+"""Of one batch: `runs`, and sums over them."""
+
+CELL = ("algorithm", "epsilon", "degree", "t")
+DEGREE = ("degree", "t")
+
+BATCHES_ENOUGH = 16
+"""From so many batches on, standard errors are those of batches."""
+
+
+def sums_of(record: Record, agents: int) -> dict[str, FloatArray]:
+    """What was measured, [cells, rows, runs], summed over runs; per agent where it is theirs."""
+    mse = record["error"] / agents
+    sums = {name: record[name].sum(axis=-1) for name in MEASURED if name != "error"}
+    for name in ("size", "local", "close"):
+        sums[name] = sums[name] / agents
+    return {"mse": mse.sum(axis=-1), "mse_squared": (mse**2).sum(axis=-1), **sums}
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """All batches of all degrees: `sums[degree][batch]`."""
+
+    sums: Sequence[Sequence[Sums]]
+    runs: int
+    recorded: FloatArray
+    shape: tuple[int, ...]
+    """Algorithms, epsilons, recorded rounds."""
+
+    def total(self, degree: int, name: str) -> FloatArray:
+        """Over all runs."""
+        return np.asarray(np.sum([part[name] for part in self.sums[degree]], axis=0))
+
+    def by_cell(self, values: Callable[[int], FloatArray]) -> FloatArray:
+        """Over `CELL`."""
+        degrees = range(len(self.sums))
+        return np.stack([values(d).reshape(self.shape) for d in degrees], axis=2)
+
+    def by_degree(self, values: Callable[[int], FloatArray]) -> FloatArray:
+        """Over degrees first."""
+        return np.stack([values(d) for d in range(len(self.sums))])
+
+    def mean(self, name: str) -> FloatArray:
+        """Of a cell, over the runs."""
+        return self.by_cell(lambda d: self.total(d, name) / self.runs)
+
+    def mean_of_degree(self, name: str) -> FloatArray:
+        """Of what does not depend on the algorithm."""
+        return self.by_degree(lambda d: self.total(d, name) / self.runs)
+
+    def share(self, part: str, whole: str) -> FloatArray:
+        """NaN where there is nothing to have a share of."""
+        with np.errstate(invalid="ignore"):
+            return self.by_cell(lambda d: self.total(d, part) / self.total(d, whole))
+
+    def standard_error(self, degree: int, name: str) -> FloatArray:
+        """Of the mean over the runs."""
+        return _standard_error(self.sums[degree], name)
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A variable of the results."""
+
+    name: str
+    dims: tuple[str, ...]
+    description: str
+    of: Callable[[Totals], FloatArray]
+
+
+QUANTITIES = (
+    Quantity(
+        "mse", CELL, "mean squared error, averaged over agents and runs", lambda x: x.mean("mse")
+    ),
+    Quantity(
+        "mse_se",
+        CELL,
+        "standard error of mse",
+        lambda x: x.by_cell(lambda d: x.standard_error(d, "mse")),
+    ),
+    Quantity(
+        "mse_local",
+        DEGREE,
+        "the same of agents that stay alone, on the same data",
+        lambda x: x.mean_of_degree("local_mse"),
+    ),
+    Quantity(
+        "mse_local_se",
+        DEGREE,
+        "standard error of mse_local",
+        lambda x: x.by_degree(lambda d: x.standard_error(d, "local_mse")),
+    ),
+    Quantity(
+        "mse_ideal",
+        DEGREE,
+        "Proposition 3, averaged over the runs' graphs and classes",
+        lambda x: x.mean_of_degree("ideal")[:, None] / x.recorded,
+    ),
+    Quantity(
+        "mse_theorem1",
+        ("epsilon", *DEGREE),
+        "Theorem 1, averaged over the runs' graphs and classes",
+        lambda x: x.mean_of_degree("theorem1").T[..., None] / x.recorded,
+    ),
+    Quantity(
+        "corollary1_bound",
+        ("degree",),
+        "Corollary 1's bound on the noise variance, averaged likewise",
+        lambda x: x.mean_of_degree("bound"),
+    ),
+    Quantity(
+        "type_one",
+        CELL,
+        "share of edges within a class that are not accepted",
+        lambda x: x.share("missed", "within"),
+    ),
+    Quantity(
+        "type_two",
+        CELL,
+        "share of edges between classes that are accepted",
+        lambda x: x.share("mixed_up", "between"),
+    ),
+    Quantity(
+        "accepted_size",
+        CELL,
+        "mean size of an accepted set, the agent itself included",
+        lambda x: x.mean("size"),
+    ),
+    Quantity(
+        "answering_locally",
+        CELL,
+        "share of agents that answer with their local mean",
+        lambda x: x.mean("local"),
+    ),
+    Quantity(
+        "within_tolerance",
+        CELL,
+        "share of agents within the scenario's tolerance of their true mean",
+        lambda x: x.mean("close"),
+    ),
+    Quantity(
+        "messages", CELL, "messages that an agent sends in a round", lambda x: x.mean("messages")
+    ),
+    Quantity(
+        "payload",
+        CELL,
+        "bytes of it: 8 for a mean or a sum of means, 4 for a count or a size",
+        lambda x: x.mean("payload"),
+    ),
+    Quantity(
+        "memory",
+        CELL,
+        "numbers that an agent keeps from one round to the next",
+        lambda x: x.mean("memory"),
+    ),
+)
+
+
+def _standard_error(parts: Sequence[Sums], name: str) -> FloatArray:
+    """Runs of a batch share a graph, so batches, not runs, are what is independent.
+
+    But the spread of a few batches says little, and a shared graph correlates runs little, since
+    each has its own classes: below `BATCHES_ENOUGH` batches the spread of the runs is used.
+    """
+    runs = np.array([part["runs"] for part in parts])
+    values = np.array([part[name] for part in parts])
+    total = runs.sum()
+    mean = values.sum(axis=0) / total
+    if len(parts) >= BATCHES_ENOUGH:
+        deviations = values - runs.reshape(-1, *(1,) * mean.ndim) * mean
+        spread = (deviations**2).sum(axis=0) * len(parts) / (len(parts) - 1)
+        return np.asarray(np.sqrt(spread) / total)
+    if total == 1:
+        return np.full_like(mean, np.nan)
+    variance = sum(part[f"{name}_squared"] for part in parts) / total - mean**2
+    return np.asarray(np.sqrt(np.maximum(variance, 0) / (total - 1)))

@@ -1,0 +1,103 @@
+"""Runs a scenario in batches, on several threads, and survives being stopped."""
+
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+
+import numpy as np
+import xarray as xr
+
+from colme.sim.scenario import Scenario
+from colme.sim.study import results
+from colme.sim.study.batch import RUNS, Batch
+from colme.sim.study.checkpoint import Checkpoint
+from colme.sim.study.quantities import Sums, Totals
+from colme.sim.study.study import Study
+
+Report = Callable[[int], None]
+
+SEGMENT = 150_000_000
+"""Agent-rounds computed between two reports of progress: a fraction of a second."""
+
+
+class Stopped(Exception):  # noqa: N818 (not an error)
+    """Ends a batch that nobody wants any more."""
+
+
+def work(scenario: Scenario) -> int:
+    """How many run-rounds a scenario has: one run by one round, with all its algorithms."""
+    return scenario.runs * scenario.rounds * len(scenario.graph.degrees)
+
+
+def simulate(
+    scenario: Scenario,
+    *,
+    threads: int | None = None,
+    checkpoint: Checkpoint | None = None,
+    report: Report = lambda _: None,
+    dtype: type = np.float32,
+) -> xr.Dataset:
+    """The scenario's results. They are the same, bit for bit, for any number of threads.
+
+    Batches found in `checkpoint` are not computed again, and finished ones are kept there.
+    `report` hears how many run-rounds have been done since it was called last.
+    """
+    studies = [Study(scenario, degree) for degree in scenario.graph.degrees]
+    batches = [
+        (study, first) for study in range(len(studies)) for first in range(0, scenario.runs, RUNS)
+    ]
+    stop = threading.Event()
+    lock = threading.Lock()
+
+    def tell(run_rounds: int) -> None:
+        with lock:
+            report(run_rounds)
+
+    def run(study: int, first: int) -> Sums:
+        runs = min(RUNS, scenario.runs - first)
+        name = f"{studies[study].degree}-{first}"
+        found = checkpoint.load(name) if checkpoint else None
+        if found is not None:
+            tell(scenario.rounds * runs)
+            return found
+        batch = Batch(studies[study], first, runs, dtype)
+        stride = max(1, SEGMENT // batch.work_per_round)
+        for start in range(1, scenario.rounds + 1, stride):
+            if stop.is_set():
+                raise Stopped
+            last = min(start + stride - 1, scenario.rounds)
+            batch.advance(start, last)
+            tell((last - start + 1) * runs)
+        sums = batch.sums()
+        if checkpoint:
+            checkpoint.save(name, sums)
+        return sums
+
+    with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
+        futures = [pool.submit(run, *batch) for batch in batches]
+        try:
+            for future in wait(futures, return_when=FIRST_EXCEPTION).done:
+                future.result()  # raises what went wrong
+        finally:
+            stop.set()
+            pool.shutdown(cancel_futures=True)
+    sums = [future.result() for future in futures]
+    per_study = [
+        [s for (study, _), s in zip(batches, sums, strict=True) if study == number]
+        for number in range(len(studies))
+    ]
+    return _combined(scenario, studies, per_study)
+
+
+def _combined(scenario: Scenario, studies: list[Study], sums: list[list[Sums]]) -> xr.Dataset:
+    """Means over all runs, in the order of the batches, so that their sum is always the same."""
+    setting = studies[0].setting
+    totals = Totals(
+        sums,
+        scenario.runs,
+        setting.recorded.astype(np.float64),
+        (len(scenario.algorithms), len(setting.profiles), len(setting.recorded)),
+    )
+    degrees = [study.mean_degree for study in studies]
+    return results.as_dataset(scenario, setting.recorded, degrees, totals)

@@ -1,0 +1,176 @@
+"""What every engine of the simulator must meet: those of the package, and a user's own."""
+
+from collections.abc import Sequence
+from math import sqrt
+from typing import Any
+
+import numpy as np
+import pytest
+
+from colme.rules.decision import ThresholdRule
+from colme.rules.release import Release
+from colme.sim.engines import (
+    MEASURED,
+    Baseline,
+    Cell,
+    Chunk,
+    Cost,
+    Engine,
+    Entrant,
+    Record,
+    Run,
+    World,
+)
+from colme.sim.engines.measure import of_answers
+from colme.sim.scenario import NAMES, Scenario
+from colme.sim.study import Batch, Study, simulate
+
+ROUNDS = 70
+RUNS = 5
+
+
+class Shrinking(ThresholdRule):
+    """A rule that looks at the means: no table can hold it."""
+
+    def threshold(self, mine: Release, theirs: Release) -> float:
+        spread = sqrt(mine.variance + theirs.variance)
+        return 0.5 * spread + 0.01 * abs(mine.mean * theirs.mean)
+
+
+class Halfway:
+    """A baseline of one's own: everyone answers half its mean."""
+
+    def __init__(self, run: Run, *, part: float = 0.5) -> None:
+        self._part = part
+
+    def advance(self, first: int, data: Any, noise: Any, answers: Any) -> None:
+        answers[:] = self._part * data
+
+    def cost(self) -> Cost:
+        return Cost(messages=0, payload=0, memory=2)
+
+    def accepted(self) -> None:
+        return None
+
+
+class Nowhere(Engine):
+    """An engine of one's own: everyone answers 0."""
+
+    def __init__(self, world: World, entrants: Sequence[Entrant], prepared: Any = None) -> None:
+        super().__init__(world, entrants, prepared)
+        self.rounds = 0
+
+    def advance(self, chunk: Chunk) -> None:
+        self.rounds = chunk.last
+        if chunk.row is not None:
+            truth = self.world.truth
+            values = of_answers(np.zeros_like(truth), chunk.data[-1], truth, 0.05)
+            for cell in self.record:
+                self.note(cell, chunk.row, values)
+
+    def cost(self, cell: Cell) -> Sequence[Cost]:
+        return [Cost(messages=1, payload=8, memory=1)] * self.world.runs
+
+
+EVERY: dict[str, object] = {
+    **{name: name for name in NAMES},
+    "tracking, released": {"algorithm": "tracking", "variance": "released"},
+    "a rule of one's own": {"algorithm": "paper", "rule": Shrinking()},
+    "a baseline of one's own": {"algorithm": Halfway, "part": 0.25},
+    "an engine of one's own": Nowhere,
+}
+each = pytest.mark.parametrize("algorithm", EVERY.values(), ids=list(EVERY))
+
+
+def scenario(algorithm: object, **changes: Any) -> Scenario:
+    fields: dict[str, Any] = {
+        "agents": 12,
+        "graph": {"degree": 4},
+        "epsilon": [4.0, float("inf")],
+        "rounds": ROUNDS,
+        "runs": RUNS,
+        "seed": 4,
+        "algorithms": [algorithm],
+    }
+    return Scenario.build(**(fields | changes))
+
+
+def recorded(study: Study, runs: int = RUNS, cuts: Sequence[int] = ()) -> dict[Cell, Record]:
+    batch = Batch(study, 0, runs)
+    start = 1
+    for stop in (*cuts, ROUNDS):
+        batch.advance(start, stop)
+        start = stop + 1
+    return {cell: one for engine in batch.engines for cell, one in engine.measured().items()}
+
+
+def study_of(algorithm: object, **changes: Any) -> Study:
+    return Study(scenario(algorithm, **changes), 4)
+
+
+@each
+def test_it_records_everything_that_is_measured_for_each_of_its_cells(algorithm: object) -> None:
+    study = study_of(algorithm)
+    record = recorded(study)
+    assert set(study.cells) == record.keys()
+    for measured in record.values():
+        assert measured.keys() == MEASURED.keys()
+        for name, values in measured.items():
+            assert values.shape == (len(study.recorded), RUNS), name
+            assert np.isfinite(values).all(), name
+            assert (values >= 0).all(), name
+        assert (measured["error"] > 0).all()
+        assert (measured["memory"] > 0).all()
+        assert (measured["local"] <= 12).all()
+        assert (measured["missed"] <= measured["within"]).all()
+        assert (measured["mixed_up"] <= measured["between"]).all()
+
+
+@each
+def test_it_can_be_cut_anywhere(algorithm: object) -> None:
+    whole, cut = recorded(study_of(algorithm)), recorded(study_of(algorithm), cuts=(1, 2, 9, 50))
+    assert_same(whole, cut)
+
+
+@each
+def test_a_run_does_not_depend_on_those_beside_it(algorithm: object) -> None:
+    few, many = recorded(study_of(algorithm), runs=2), recorded(study_of(algorithm), runs=RUNS)
+    assert_same(few, {cell: {k: v[:, :2] for k, v in one.items()} for cell, one in many.items()})
+
+
+@each
+def test_it_sees_the_same_data_beside_others_as_alone(algorithm: object) -> None:
+    others = [{"algorithm": "local", "name": "L"}, {"algorithm": "oracle", "name": "O"}]
+    alone = simulate(scenario(algorithm))
+    beside = simulate(scenario(None, algorithms=[others[0], algorithm, others[1]]))
+    label = alone.algorithm.values
+    assert alone.drop_attrs().equals(beside.drop_attrs().sel(algorithm=label))
+
+
+@each
+def test_it_starts_from_the_same_seed_and_no_other(algorithm: object) -> None:
+    one, same = (simulate(scenario(algorithm)) for _ in range(2))
+    assert one.identical(same)
+    other = simulate(scenario(algorithm, seed=5))
+    assert not np.array_equal(one.mse.values, other.mse.values)
+
+
+@each
+def test_double_precision_tells_the_same(algorithm: object) -> None:
+    """Where no decision flips by rounding, float32 is off by its rounding alone."""
+    single, double = (
+        simulate(scenario(algorithm), dtype=dtype) for dtype in (np.float32, np.float64)
+    )
+    np.testing.assert_allclose(single.mse, double.mse, rtol=0.02)
+
+
+def assert_same(one: dict[Cell, Record], other: dict[Cell, Record]) -> None:
+    assert one.keys() == other.keys()
+    for cell in one:
+        for name in MEASURED:
+            np.testing.assert_array_equal(one[cell][name], other[cell][name], f"{cell} {name}")
+
+
+def test_a_baseline_keeps_its_protocol() -> None:
+    player: Baseline = Halfway(Run(None, None, None))  # type: ignore[arg-type]
+    assert player.accepted() is None

@@ -1,0 +1,202 @@
+"""A rule, a baseline and an engine of the user's own, in scenarios: objects, and by name."""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import sqrt
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from colme.errors import ConfigError
+from colme.privacy.mechanism import SeededLaplace
+from colme.protocol.network import Network
+from colme.protocol.rounds.paper import Paper
+from colme.rules.decision import DecisionRule, Oracle, ThresholdRule
+from colme.rules.release import Profile, Release
+from colme.sim.engines.judged import Judge
+from colme.sim.scenario import Scenario
+from colme.sim.study import Checkpoint, simulate
+from colme.sim.study.batch import Batch
+from colme.sim.study.study import Study
+
+MODULE = """
+from dataclasses import dataclass
+from math import sqrt
+
+from colme import ThresholdRule
+
+
+@dataclass(frozen=True, slots=True)
+class WithinErrors(ThresholdRule):
+    errors: float = 3.0
+
+    def threshold(self, mine, theirs):
+        return self.errors * sqrt(mine.variance + theirs.variance)
+
+
+STRICT = WithinErrors(1.0)
+NUMBER = 3
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """A folder with a module of the user's own, which is forgotten again."""
+    (tmp_path / "my_rules.py").write_text(MODULE)
+    before = list(sys.path)
+    yield tmp_path
+    sys.path[:] = before
+    sys.modules.pop("my_rules", None)
+
+
+@dataclass(frozen=True, slots=True)
+class WithinErrors(ThresholdRule):
+    """The same rule, as an object from Python."""
+
+    errors: float = 3.0
+
+    def threshold(self, mine: Release, theirs: Release) -> float:
+        return self.errors * sqrt(mine.variance + theirs.variance)
+
+
+@dataclass(frozen=True, slots=True)
+class Looking(ThresholdRule):
+    """The same thresholds, but it can't be known beforehand: it looks at the means."""
+
+    errors: float = 3.0
+
+    def threshold(self, mine: Release, theirs: Release) -> float:
+        assert abs(mine.mean) < 1e9
+        return self.errors * sqrt(mine.variance + theirs.variance)
+
+
+@dataclass(frozen=True, slots=True)
+class Deciding(DecisionRule):
+    """The same decisions with no threshold at all."""
+
+    errors: float = 3.0
+
+    def accepts(self, peer: str, mine: Release, theirs: Release) -> bool:
+        z = self.errors * sqrt(mine.variance + theirs.variance)
+        return abs(mine.mean - theirs.mean) < z
+
+
+SMALL = {
+    "agents": 40,
+    "graph": {"family": "erdos-renyi", "degree": 9},
+    "epsilon": [2.0, float("inf")],
+    "rounds": 60,
+    "runs": 3,
+}
+
+
+def test_a_rule_that_needs_no_means_runs_as_tables_and_one_that_does_runs_the_same() -> None:
+    """Three forms of one rule: the fast way, the slower way, and real decisions: the same MSE."""
+    rules = {"tables": WithinErrors(), "looking": Looking(), "deciding": Deciding()}
+    algorithms = [
+        {"name": name, "algorithm": "paper", "rule": rule} for name, rule in rules.items()
+    ]
+    scenario = Scenario.build(**SMALL, algorithms=algorithms)
+    result = simulate(scenario, dtype=np.float64)
+    expected = result.sel(algorithm="tables").drop_vars("algorithm")
+    for name in ("looking", "deciding"):
+        for variable in ("mse", "accepted_size", "type_one", "answering_locally"):
+            found = result.sel(algorithm=name)[variable]
+            np.testing.assert_allclose(found, expected[variable], rtol=1e-9, err_msg=name)
+    assert (result.type_two.isel(t=-1) < 1).any()
+    assert (result.accepted_size.isel(t=-1) > 1.5).any()
+
+
+def test_only_rules_that_look_at_means_take_the_slower_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(Judge, "decide", lambda _, t, *others: asked.append(t))
+    for rule, slow in ((WithinErrors(), False), (Looking(), True), (Deciding(), True)):
+        asked.clear()
+        scenario = Scenario.build(**SMALL, algorithms=[{"algorithm": "paper", "rule": rule}])
+        study = Study(scenario, scenario.graph.degrees[0])
+        Batch(study, 0, 2).advance(1, 5)
+        # At both epsilons.
+        assert sorted(asked) == (sorted([1, 2, 3, 4, 5] * 2) if slow else []), rule
+
+
+def test_a_rule_of_ones_own_runs_in_a_network() -> None:
+    names = ["a", "b", "c", "d"]
+    network = Network.of_equals(
+        {name: [other for other in names if other != name] for name in names},
+        profile=Profile.bounded(0, 1, epsilon=8, sigma2=0.01),
+        noise=SeededLaplace(1),
+        algorithm=Paper(rule=WithinErrors(4.0)),
+    )
+    for _ in range(300):
+        network.run_round({"a": 0.2, "b": 0.2, "c": 0.2, "d": 0.9})
+    assert network.agents["a"].accepted == {"b", "c"}
+    assert network.agents["d"].accepted == set()
+
+
+def test_a_rule_by_name_from_toml_beside_it(folder: Path) -> None:
+    path = folder / "scenario.toml"
+    path.write_text(
+        """
+agents = 10
+rounds = 20
+runs = 2
+graph = { degree = 4 }
+
+[[algorithms]]
+algorithm = "paper"
+rule = "my_rules:WithinErrors"
+errors = 2.0
+
+[[algorithms]]
+name = "strict"
+rule = "my_rules:STRICT"
+"""
+    )
+    scenario = Scenario.load(path)
+    assert [one.label for one in scenario.algorithms] == ["paper, WithinErrors", "strict"]
+    result = simulate(scenario)
+    assert np.isfinite(result.mse).all()
+    assert Scenario.of_result(result) == scenario
+    plain = scenario.model_dump(mode="json")["algorithms"]
+    assert plain[0]["rule"] == {"object": "my_rules:WithinErrors", "errors": 2.0}
+    assert plain[1]["rule"] == {"object": "my_rules:WithinErrors", "errors": 1.0}
+
+
+def test_another_field_is_another_study(tmp_path: Path) -> None:
+    """Its identity is its name plus its fields: a checkpoint of one is not taken for another's."""
+
+    def checkpoint(errors: float) -> Checkpoint:
+        algorithms = [{"algorithm": "paper", "rule": WithinErrors(errors)}]
+        return Checkpoint.of(Scenario.build(**SMALL, algorithms=algorithms), tmp_path)
+
+    assert checkpoint(2.0) == checkpoint(2.0)
+    assert checkpoint(2.0) != checkpoint(2.5)
+
+
+@pytest.mark.parametrize(
+    ("rule", "options", "text"),
+    [
+        ("my_rules:Nothing", {}, "rule: saw 'my_rules:Nothing', expected module:attribute"),
+        ("no_such_module:Rule", {}, "No module named 'no_such_module'"),
+        ("my_rules:NUMBER", {}, "a colme.DecisionRule, or module:attribute of one"),
+        ("my_rules:WithinErrors", {"width": 1}, "rule: saw .*unexpected keyword argument 'width'"),
+        ("my_rules:STRICT", {"errors": 2}, "errors: saw 2, expected no options"),
+        (Oracle, {"errors": 2}, "rule: saw"),
+        (3, {}, "rule: saw 3, expected a colme.DecisionRule"),
+    ],
+)
+def test_what_is_no_rule_is_refused(
+    folder: Path, rule: object, options: dict[str, object], text: str
+) -> None:
+    sys.path.append(str(folder))
+    with pytest.raises(ConfigError, match=rf"^algorithms.0.*{text}"):
+        Scenario.build(algorithms=[{"algorithm": "paper", "rule": rule, **options}])
+
+
+def test_what_can_not_be_called_is_no_algorithm() -> None:
+    with pytest.raises(ConfigError, match=r"algorithms.0.algorithm: saw 3, expected an Engine"):
+        Scenario.build(algorithms=[{"algorithm": 3}])
+    with pytest.raises(ConfigError, match=r"algorithms.0.algorithm: saw 'nowhere:at_all'"):
+        Scenario.build(algorithms=["nowhere:at_all"])
