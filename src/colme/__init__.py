@@ -1,5 +1,6 @@
 """colme: agents learn their own means faster together than alone, privately, with no server."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from colme.graph import Graph
@@ -24,6 +25,8 @@ from colme.theory import Prospect
 
 if TYPE_CHECKING:
     from colme.node.node import Node
+    from colme.sim.scenario import Scenario
+    from colme.sim.study import simulate
 
 __version__ = "0.1.0"
 
@@ -41,6 +44,7 @@ __all__ = [
     "Profile",
     "Prospect",
     "Release",
+    "Scenario",
     "SecureLaplace",
     "SeededLaplace",
     "Settings",
@@ -48,13 +52,19 @@ __all__ = [
     "TightBernstein",
     "Tracking",
     "paper_theta",
+    "simulate",
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """`colme.Node`, imported when it is asked for: only it needs the packages of a node."""
-    if name == "Node":
-        from colme.node.node import Node
+_LATER = {
+    "Node": "colme.node.node",
+    "Scenario": "colme.sim.scenario",
+    "simulate": "colme.sim.study",
+}
+"""Imported when they are asked for: only they need the packages of a node, or of the simulator."""
 
-        return Node
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        return getattr(import_module(_LATER[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

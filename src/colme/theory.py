@@ -32,10 +32,10 @@ def theorem1(sigma2: ArrayLike, component_sizes: IntArray, sigma2_dp: float) -> 
     return float(np.mean(np.where(component_sizes <= 2, sigma2, shared)))
 
 
-def recommended(
+def tracking(
     sigma2: ArrayLike, component_sizes: IntArray, sigma2_dp: float, rounds: int, blocks: int
 ) -> float:
-    """t * MSE of the recommended algorithm at t = rounds, once classes are told apart.
+    """t * MSE of tracking at t = rounds, once classes are told apart.
 
     Its consensus is the mean of the class's releases, each with variance (sigma2 + sigma2_dp N / t)
     / t for N blocks; who has nobody of its class in reach answers alone.
@@ -70,7 +70,7 @@ class Prospect:
     local: float
     ideal: float
     theorem1: float
-    recommended: float
+    tracking: float
     corollary1_bound: float
     sigma2_dp: float
     smallest_epsilon: float
@@ -92,7 +92,7 @@ class Prospect:
     ) -> Self:
         """The average over placements of agents, each given by its component sizes n_a.
 
-        `rounds` matters to `recommended` only, whose noise does not stay in proportion to the data.
+        `rounds` matters to `tracking` only, whose noise does not stay in proportion to the data.
         """
         if not 0 < half_range < inf:
             raise ConfigError("half_range", half_range, "a finite number greater than 0")
@@ -105,7 +105,7 @@ class Prospect:
                 local(sigma2, n),
                 ideal(sigma2, n),
                 theorem1(sigma2, n, noise),
-                recommended(sigma2, n, noise, rounds, blocks),
+                tracking(sigma2, n, noise, rounds, blocks),
                 corollary1_bound(sigma2, n),
             )
             for n in component_sizes
@@ -117,7 +117,7 @@ class Prospect:
             local=alone,
             ideal=best,
             theorem1=together,
-            recommended=blockwise,
+            tracking=blockwise,
             corollary1_bound=bound,
             sigma2_dp=noise,
             smallest_epsilon=sqrt(sigma2_dp(half_range, 1) / bound) if bound > 0 else inf,

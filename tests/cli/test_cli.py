@@ -45,7 +45,7 @@ def test_theory_for_people_answers_the_question(capsys: pytest.CaptureFixture[st
     assert run(["theory", "--degree", "20", "--draws", "5"]) == 0
     printed = capsys.readouterr().out
     assert "At epsilon = 1 the paper's way pays" in printed
-    assert "recommended, at t = 30,000" in printed
+    assert "tracking, at t = 30,000" in printed
     assert "It pays for every epsilon above 0.86" in printed
 
 

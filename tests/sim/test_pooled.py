@@ -1,4 +1,4 @@
-"""The recommended algorithm in the simulator: parity with real agents, and whole studies."""
+"""Tracking in the simulator: parity with real agents, and whole studies."""
 
 from collections import deque
 from collections.abc import Iterator

@@ -7,7 +7,7 @@ import typer
 
 from colme.cli.running import prepare_folder
 from colme.report import curves
-from colme.sim.study import results
+from colme.sim.study import load
 
 
 def plot(
@@ -17,7 +17,7 @@ def plot(
     ] = None,
 ) -> None:
     """Draw a result: error over time with confidence bands, as PNG, SVG and PDF."""
-    dataset = results.load(result)
+    dataset = load(result)
     folder = out or (result if result.is_dir() else result.parent)
     prepare_folder(folder)
     for path in curves.save(curves.mse_over_time(dataset), folder, "mse"):

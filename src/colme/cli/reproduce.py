@@ -69,7 +69,7 @@ def figure2(
     seed: Seed = 1,
     threads: Threads = None,
 ) -> None:
-    """Figure 2, beyond the paper: the recommended algorithm beside the paper's own.
+    """Figure 2, beyond the paper: tracking beside the paper's own.
 
     Same setting, same privacy, same graphs: error over time, and as a multiple of Local.
     """

@@ -59,6 +59,6 @@ def run(
 
         dataset = study.simulate(scenario, threads=threads, checkpoint=checkpoint, report=report)
     if out is not None and checkpoint is not None:
-        study.results.save(dataset, out / f"{name}.nc")
+        study.save(dataset, out / f"{name}.nc")
         checkpoint.remove()
     return dataset

@@ -15,7 +15,7 @@ from colme.cli.values import numbers, whole_numbers, words
 from colme.errors import ConfigError
 from colme.sim.figures.presets import PRESETS
 from colme.sim.scenario import Scenario
-from colme.sim.study.results import RESULT
+from colme.sim.study import RESULT
 
 
 def simulate(

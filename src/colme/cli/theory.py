@@ -30,7 +30,7 @@ def theory(
         ),
     ] = None,
     rounds: Annotated[
-        int, typer.Option(help="Samples after which to predict the recommended algorithm.", min=1)
+        int, typer.Option(help="Samples after which to predict tracking.", min=1)
     ] = 30_000,
     draws: Annotated[
         int, typer.Option(help="Random graphs and placements to average.", min=1)
@@ -41,7 +41,7 @@ def theory(
     """Ask before joining: does collaboration pay, by how much, and from which epsilon on?
 
     Theorem 1, Corollary 1 and Propositions 1 and 3 of the paper, and what to expect of the
-    recommended algorithm once classes are told apart, averaged over random regular graphs and
+    tracking once classes are told apart, averaged over random regular graphs and
     random placements of the agents into classes.
     """
     classes = len(set(numbers("--means", means)))
@@ -69,7 +69,7 @@ def _print(prospect: Prospect, epsilon: float, rounds: int) -> None:
     for name, value in (
         ("alone (Proposition 1)", prospect.local),
         ("together, the paper's way (Theorem 1)", prospect.theorem1),
-        (f"together, recommended, at t = {rounds:,}", prospect.recommended),
+        (f"together, tracking, at t = {rounds:,}", prospect.tracking),
         ("all raw data shared (Proposition 3)", prospect.ideal),
     ):
         table.add_row(name, f"{value:.4g}", f"x {value / prospect.local:.3g}")

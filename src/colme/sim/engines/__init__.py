@@ -20,7 +20,7 @@ from colme.sim.engines.engine import (
     Setting,
     World,
 )
-from colme.sim.engines.measure import MEASURED, Record
+from colme.sim.engines.measure import MEASURED, FloatArray, Record
 from colme.sim.engines.own import OwnTable
 from colme.sim.engines.paper import PaperEngine, PaperTable
 from colme.sim.engines.tracking import TrackingTable
@@ -37,6 +37,7 @@ __all__ = [
     "Cost",
     "Engine",
     "Entrant",
+    "FloatArray",
     "IdealTable",
     "LocalTable",
     "OwnTable",

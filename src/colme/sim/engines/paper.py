@@ -32,7 +32,12 @@ from colme.sim.kernel import (
     Algorithms,
     Edges,
     Form,
-    allocation,
+    at_most,
+    edge_totals,
+    new_graph,
+    new_record,
+    new_schedule,
+    new_state,
     simulate,
     step,
 )
@@ -77,13 +82,11 @@ class PaperEngine(Engine):
     ) -> None:
         super().__init__(world, entrants, prepared)
         setting, form = world.setting, world.form
-        self._edges = allocation.new_graph(world.graph.indptr, world.graph.indices)
+        self._edges = new_graph(world.graph.indptr, world.graph.indices)
         self._algorithms = kernel_algorithms(setting, entrants, prepared, self._edges, form)
-        self._schedule = allocation.new_schedule(
-            setting.rounds, setting.recorded, tolerance=setting.tolerance
-        )
-        self._state = allocation.new_state(form, self._edges, self._algorithms, world.origin)
-        self._kernel_record = allocation.new_record(form, self._algorithms, len(setting.recorded))
+        self._schedule = new_schedule(setting.rounds, setting.recorded, tolerance=setting.tolerance)
+        self._state = new_state(form, self._edges, self._algorithms, world.origin)
+        self._kernel_record = new_record(form, self._algorithms, len(setting.recorded))
         self._judges = {
             k: Judge(
                 one.rule,
@@ -155,7 +158,7 @@ class PaperEngine(Engine):
     def measured(self) -> dict[Cell, Record]:
         """The kernel writes its own record."""
         mine = np.s_[..., : self.world.runs]
-        within, between = allocation.edge_totals(self._edges, self._state)
+        within, between = edge_totals(self._edges, self._state)
         for k, (table, level) in enumerate(self.entrants):
             cell = table.label, level
             for name, values in self._kernel_record._asdict().items():
@@ -247,7 +250,7 @@ def kernel_algorithms(
     rows = max((len(one.z) for one in prepared), default=1)
     z = np.zeros((len(entrants), rows, setting.rounds + 1))
     for k, one in enumerate(prepared):
-        z[k, : len(one.z)] = allocation.at_most(one.z, dtype) if one.inclusive else one.z
+        z[k, : len(one.z)] = at_most(one.z, dtype) if one.inclusive else one.z
     row = np.zeros(1, np.int32)
     if any(one.kind == PER_EDGE for one in prepared):
         low = np.repeat(np.arange(setting.agents), np.diff(edges.indptr))

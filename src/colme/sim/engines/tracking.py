@@ -7,7 +7,7 @@ import numpy as np
 
 from colme.sim.engines.engine import AlgorithmTable, Cell, Chunk, Cost, Engine, Entrant, World
 from colme.sim.engines.measure import of_answers, of_decisions
-from colme.sim.kernel import pooled, pooled_arrays
+from colme.sim.kernel import advance_pool, answer_pool, draw_units, new_pool, new_pool_state
 
 MESSAGES_PER_EDGE = 3
 BYTES_PER_EDGE = 40
@@ -33,16 +33,14 @@ class TrackingEngine(Engine):
         self._pools, self._states = [], []
         for table, level in entrants:
             profiles = setting.everyones(level)
-            pool = pooled_arrays.new_pool(
+            pool = new_pool(
                 world.graph, profiles, setting.rounds, known=not _releases_squares(table)
             )
             self._pools.append(pool)
             self._states.append(
-                pooled_arrays.new_pool_state(
-                    pool, profiles, setting.midpoints[world.placed], world.form[0].dtype
-                )
+                new_pool_state(pool, profiles, setting.midpoints[world.placed], world.form[0].dtype)
             )
-        self._units = pooled_arrays.draw_units(self._pools, setting.seed, world.numbers)
+        self._units = draw_units(self._pools, setting.seed, world.numbers)
         ends = self._pools[0].ends
         self._same = world.placed[ends[:, 0]] == world.placed[ends[:, 1]]
 
@@ -52,11 +50,11 @@ class TrackingEngine(Engine):
         for (table, level), pool, state in zip(
             self.entrants, self._pools, self._states, strict=True
         ):
-            pooled.advance(chunk.first, means, self._units, pool, state)
+            advance_pool(chunk.first, means, self._units, pool, state)
             if chunk.row is None:
                 continue
             answers = np.empty(self._truth.shape)
-            pooled.answer(chunk.last, means[-1], pool, state, answers)
+            answer_pool(chunk.last, means[-1], pool, state, answers)
             tolerance = self.world.setting.tolerance
             values = of_answers(answers, means[-1], self._truth, tolerance)
             # A pair of neighbours stands for both directions of an edge.

@@ -12,7 +12,18 @@ numba caches machine code by the time stamp of the file that holds the compiled 
 edit of one of these files, delete `__pycache__` beside them.
 """
 
-from colme.sim.kernel import allocation, pooled, pooled_arrays
+from colme.sim.kernel.allocation import (
+    LANES,
+    aligned,
+    at_most,
+    edge_totals,
+    new_graph,
+    new_record,
+    new_schedule,
+    new_state,
+    new_stream,
+    zeros,
+)
 from colme.sim.kernel.arrays import (
     COMMON,
     GIVEN,
@@ -29,13 +40,29 @@ from colme.sim.kernel.arrays import (
     Origin,
     RunningMeans,
 )
-from colme.sim.kernel.rounds import measure_local, simulate, step
-from colme.sim.kernel.simd import form_of
-from colme.sim.kernel.stream import draw
+from colme.sim.kernel.pooled import advance as advance_pool
+from colme.sim.kernel.pooled import answer as answer_pool
+from colme.sim.kernel.pooled_arrays import (
+    draw_units,
+    new_pool,
+    new_pool_state,
+)
+from colme.sim.kernel.rounds import (
+    measure_local,
+    simulate,
+    step,
+)
+from colme.sim.kernel.simd import (
+    form_of,
+)
+from colme.sim.kernel.stream import (
+    draw,
+)
 
 __all__ = [
     "COMMON",
     "GIVEN",
+    "LANES",
     "LINES",
     "ORACLE",
     "PER_EDGE",
@@ -48,12 +75,23 @@ __all__ = [
     "Form",
     "Origin",
     "RunningMeans",
-    "allocation",
+    "advance_pool",
+    "aligned",
+    "answer_pool",
+    "at_most",
     "draw",
+    "draw_units",
+    "edge_totals",
     "form_of",
     "measure_local",
-    "pooled",
-    "pooled_arrays",
+    "new_graph",
+    "new_pool",
+    "new_pool_state",
+    "new_record",
+    "new_schedule",
+    "new_state",
+    "new_stream",
     "simulate",
     "step",
+    "zeros",
 ]

@@ -1,4 +1,4 @@
-"""The recommended algorithm for many independent runs: rounds, and the answers to a round.
+"""`tracking` for many independent runs: rounds, and the answers to a round.
 
 The formulas are those of `colme.rules.pooling`, compiled.
 """

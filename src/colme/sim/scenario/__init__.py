@@ -1,7 +1,7 @@
 """Everything that a simulation depends on."""
 
 from colme.sim.scenario.algorithms import NAMES
-from colme.sim.scenario.distributions import Shape
+from colme.sim.scenario.legacy import label_of_today
 from colme.sim.scenario.scenario import Scenario
 
-__all__ = ["NAMES", "Scenario", "Shape"]
+__all__ = ["NAMES", "Scenario", "label_of_today"]

@@ -57,11 +57,11 @@ def _upgraded(one: Any, *, whole: bool) -> Any:
 
 def _renamed(fields: dict[str, Any]) -> dict[str, Any]:
     name = fields.pop("name", "")
-    renamed = today(name) if isinstance(name, str) else name
+    renamed = label_of_today(name) if isinstance(name, str) else name
     return fields if renamed in ("", RECOMMENDED) else {"name": renamed, **fields}
 
 
-def today(label: str) -> str:
+def label_of_today(label: str) -> str:
     """What a label of 0.1.0 says in today's words."""
     return label.replace("recommended", RECOMMENDED)
 

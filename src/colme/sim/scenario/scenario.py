@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, TypeAdapter
 
 from colme import naming
 from colme.configuration import Table, read_toml, validated
@@ -14,13 +14,16 @@ from colme.errors import ConfigError
 from colme.graph import Graph, IntArray
 from colme.rules.release import Profile
 from colme.sim import graphs
-from colme.sim.engines import TrackingTable
 from colme.sim.scenario import legacy
 from colme.sim.scenario.algorithms import AnyAlgorithm
 from colme.sim.scenario.distributions import Data, Shape, Uniform
 from colme.sim.scenario.families import Family, GraphFamily, Listed, OneOrMore, RandomRegular
 
 Epsilon = Annotated[float, Field(gt=0)]
+
+
+def _recommended() -> list[AnyAlgorithm]:
+    return [TypeAdapter(AnyAlgorithm).validate_python("recommended")]
 
 
 class Scenario(Table):
@@ -38,7 +41,7 @@ class Scenario(Table):
     runs: int = Field(32, ge=1)
     seed: int = Field(1, ge=0)
     tolerance: float = Field(0.05, gt=0)
-    algorithms: list[AnyAlgorithm] = Field([TrackingTable(algorithm="tracking")], min_length=1)
+    algorithms: list[AnyAlgorithm] = Field(default_factory=_recommended, min_length=1)
 
     @classmethod
     def build(cls, **fields: Any) -> Self:

@@ -1,9 +1,9 @@
 """A scenario, run in batches on several threads: progress, resuming, labelled results."""
 
-from colme.sim.study import results
 from colme.sim.study.batch import Batch
 from colme.sim.study.checkpoint import Checkpoint
+from colme.sim.study.results import RESULT, load, save
 from colme.sim.study.runner import simulate, work
 from colme.sim.study.study import Study
 
-__all__ = ["Batch", "Checkpoint", "Study", "results", "simulate", "work"]
+__all__ = ["RESULT", "Batch", "Checkpoint", "Study", "load", "save", "simulate", "work"]

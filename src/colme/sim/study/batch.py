@@ -3,11 +3,19 @@
 import numpy as np
 
 from colme.sim.engines import MEASURED, Chunk, PaperEngine, World
-from colme.sim.kernel import allocation, draw, form_of, measure_local
+from colme.sim.kernel import (
+    LANES,
+    draw,
+    form_of,
+    measure_local,
+    new_schedule,
+    new_stream,
+    zeros,
+)
 from colme.sim.study.quantities import Sums, sums_of
 from colme.sim.study.study import Study
 
-RUNS = allocation.LANES
+RUNS = LANES
 """Of a batch, at most."""
 
 
@@ -18,7 +26,7 @@ class Batch:
         scenario, setting = study.scenario, study.setting
         self.study = study
         self.runs = runs
-        form = form_of(dtype, allocation.LANES if runs > 1 else 1)
+        form = form_of(dtype, LANES if runs > 1 else 1)
         lanes = range(first, first + len(form))
         # Classes with the same mean are one class: the first of them.
         same = np.array([scenario.means.index(mean) for mean in scenario.means])
@@ -31,9 +39,9 @@ class Batch:
             classes=classes,
             origin=study.origin(classes, form),
         )
-        self._stream = allocation.new_stream(form, scenario.agents, scenario.seed, lanes)
-        self._schedule = allocation.new_schedule(scenario.rounds, setting.recorded)
-        self._local_error = allocation.zeros((len(setting.recorded), len(form)), np.float64)
+        self._stream = new_stream(form, scenario.agents, scenario.seed, lanes)
+        self._schedule = new_schedule(scenario.rounds, setting.recorded)
+        self._local_error = zeros((len(setting.recorded), len(form)), np.float64)
         self.engines = [
             kind(self.world, entrants, study.prepared[kind])
             for kind, entrants in study.entrants.items()

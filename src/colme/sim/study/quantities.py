@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from colme.sim.engines import MEASURED, Record
-from colme.sim.engines.measure import FloatArray
+from colme.sim.engines import MEASURED, FloatArray, Record
 
 Sums = Mapping[str, FloatArray]
 """Of one batch: `runs`, and sums over them."""

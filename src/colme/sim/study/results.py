@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from colme import __version__
 from colme.errors import ConfigError
-from colme.sim.scenario import Scenario, legacy
+from colme.sim.scenario import Scenario, label_of_today
 from colme.sim.study.quantities import QUANTITIES, Totals
 
 
@@ -76,7 +76,7 @@ def _upgraded(dataset: xr.Dataset) -> xr.Dataset:
     """Results of 0.1.0, in today's words: it called algorithms rules, and tracking recommended."""
     if "rule" not in dataset.dims:
         return dataset
-    labels = [legacy.today(str(label)) for label in dataset["rule"].values]
+    labels = [label_of_today(str(label)) for label in dataset["rule"].values]
     return dataset.rename(rule="algorithm").assign_coords(algorithm=labels)
 
 

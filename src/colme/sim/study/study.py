@@ -5,7 +5,7 @@ import numpy as np
 from colme import theory
 from colme.graph import Graph, IntArray
 from colme.sim.engines import AlgorithmTable, Cell, Engine, Entrant, Setting
-from colme.sim.kernel import LINES, STEPS, UNIFORM, Form, Origin, allocation
+from colme.sim.kernel import LINES, STEPS, UNIFORM, Form, Origin, aligned
 from colme.sim.scenario import Scenario
 from colme.sim.study.quantities import Sums
 
@@ -71,9 +71,9 @@ class Study:
             table = np.array([shape.quantiles for shape in self._shapes], np.float32)
         return Origin(
             shape=kind,
-            location=allocation.aligned(self.setting.means[classes], dtype),
-            spread=allocation.aligned(np.full(classes.shape, spread), dtype),
-            classes=allocation.aligned(classes, np.int32),
+            location=aligned(self.setting.means[classes], dtype),
+            spread=aligned(np.full(classes.shape, spread), dtype),
+            classes=aligned(classes, np.int32),
             table=table,
         )
 

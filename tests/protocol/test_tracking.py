@@ -1,4 +1,4 @@
-"""The recommended algorithm in real agents."""
+"""Tracking in real agents."""
 
 import json
 
