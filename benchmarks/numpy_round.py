@@ -56,8 +56,9 @@ def accepted_by(
         return np.asarray(alike & present)
     distance = np.abs(x[:, None] - x[others])
     if algorithms.rule[k] == COMMON:
-        return np.asarray((distance < algorithms.z[k, 0, t]) & present)
-    return np.asarray((distance < algorithms.z[k, algorithms.row[edge], t]) & present)
+        return np.asarray((distance < algorithms.z[k, t]) & present)
+    z = algorithms.edge_z[k, edge, (t - 1) % algorithms.edge_z.shape[2]]
+    return np.asarray((distance < z) & present)
 
 
 def run(

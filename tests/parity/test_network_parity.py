@@ -17,7 +17,7 @@ from colme.rules.consensus import stepped_alpha, theorem_alpha
 from colme.rules.decision import DecisionRule, Oracle, Situation
 from colme.rules.release import Profile, laplace_scale
 from colme.sim.engines import PaperEngine, PaperTable
-from colme.sim.engines.paper import kernel_algorithms
+from colme.sim.engines.paper import kernel_algorithms, own_thresholds
 from colme.sim.in_memory import agent_name, estimates, run_round
 from colme.sim.kernel import allocation
 from colme.sim.kernel.arrays import WORD, Array, Edges, KernelState, Record
@@ -109,6 +109,7 @@ def kernel_rounds(
     """The state after every round, and the record with a row for each; spare lanes stand still."""
     entrants, prepared = study.entrants[PaperEngine], study.prepared[PaperEngine]
     algorithms = kernel_algorithms(study.setting, entrants, prepared, edges, FORM)
+    own = own_thresholds(study.setting, entrants, prepared, edges, algorithms)
     classes = np.zeros((AGENTS, LANES), np.int64)
     samples, units = np.zeros((2, ROUNDS, AGENTS, LANES))
     for lane in lanes:
@@ -126,6 +127,8 @@ def kernel_rounds(
     local_error = allocation.zeros((ROUNDS, LANES), np.float64)
     for t in range(1, ROUNDS + 1):
         feed(FORM, t, t, samples, units, stream)
+        for thresholds in own.values():
+            thresholds.fill(t, t, np.float64)
         step_all(
             FORM, t, t, edges, population.location, schedule, algorithms, stream, state, record
         )

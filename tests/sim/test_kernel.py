@@ -71,7 +71,7 @@ def every_algorithm(edges: Edges) -> Algorithms:
     )
     situation = Situation(agents=agents, degree=DEGREE, epsilon=4.0)
     bernstein, optimistic = (
-        np.append(0, table(rule, profile, profile, ROUNDS))
+        np.append(0, table(rule, profile, ROUNDS))
         for name in ("bernstein", "optimistic")
         for rule in [RULES[name].tuned(name, situation, {})]
         if isinstance(rule, ThresholdRule)
@@ -86,10 +86,11 @@ def every_algorithm(edges: Edges) -> Algorithms:
         accept_none,
     ]
     rule = [COMMON] * len(common) + [ORACLE, PER_EDGE, PER_EDGE]
-    rows = 7
-    z = rng.uniform(0.2, 1.5, (len(rule), rows, 1)) * bernstein + 0.01
-    z[: len(common), 0] = common
-    z[-1] = allocation.at_most(z[-1], np.float64)
+    z = np.zeros((len(rule), ROUNDS + 1))
+    z[: len(common)] = common
+    factors = rng.uniform(0.2, 1.5, (len(rule), max(edges.indices.size, 1), 1))
+    edge_z = factors * bernstein[1:] + 0.01
+    edge_z[-1] = allocation.at_most(edge_z[-1], np.float64)
     scale = np.array([np.full(agents, 0.4), np.zeros(agents)])
     scale[0, : agents // 2] = 0.9
     return Algorithms(
@@ -98,7 +99,7 @@ def every_algorithm(edges: Edges) -> Algorithms:
         stride=np.array([10, 10, 1, 3, 10, 1, 7, 1], np.int32),
         offset=np.array([1, 1, 0, 1, 1, 0, 1, 0], np.int32),
         z=z,
-        row=rng.integers(0, rows, max(edges.indices.size, 1)).astype(np.int32),
+        edge_z=edge_z,
         scale=scale,
     )
 

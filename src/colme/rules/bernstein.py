@@ -64,13 +64,26 @@ def tail_bound(x: float, sigma2: float, beta: float) -> float:
 def threshold(theta: float, sigma2: float, beta: float) -> float:
     """Sec. II-D, the first z_theta: the root of the tail bound at level theta <= 2."""
     s = _log_level(theta)
-    return beta * s + sqrt(beta * beta * s * s + 2 * sigma2 * s)
+    return beta * s + root(beta * beta * s * s + 2 * sigma2 * s)
 
 
 def simple_threshold(theta: float, sigma2: float, beta: float) -> float:
     """Sec. II-D, the simpler z_theta for theta <= 2; never below the first one."""
     s = _log_level(theta)
-    return 2 * beta * s + sqrt(2 * sigma2 * s)
+    return 2 * beta * s + root(2 * sigma2 * s)
+
+
+def root(x: float) -> float:
+    """sqrt; of an array too, bit for bit: the simulator asks a rule for many edges at once."""
+    number: object = x
+    power: float = x**0.5 if not isinstance(number, float | int) else sqrt(x)
+    return power
+
+
+def larger(a: float, b: float) -> float:
+    """max, likewise."""
+    number: object = a
+    return max(a, b) if isinstance(number, float | int) else a * (a >= b) + b * (a < b)
 
 
 def _log_level(theta: float) -> float:

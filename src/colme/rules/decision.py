@@ -8,7 +8,7 @@ from math import inf, log, sqrt
 from typing import Any, ClassVar, Self
 
 from colme.errors import ConfigError, UnknownOption
-from colme.rules.bernstein import simple_threshold, threshold
+from colme.rules.bernstein import larger, root, simple_threshold, threshold
 from colme.rules.release import Profile, Release
 
 Theta = Callable[[int], float]
@@ -183,7 +183,7 @@ class TightBernstein(ThresholdRule):
     def threshold(self, mine: Release, theirs: Release) -> float:
         """z, from releases that carry their tight parameter."""
         theta = self.theta(min(mine.count, theirs.count))
-        return threshold(theta, mine.variance + theirs.variance, max(mine.beta, theirs.beta))
+        return threshold(theta, mine.variance + theirs.variance, larger(mine.beta, theirs.beta))
 
     def parameter(self, profile: Profile, count: int, blocks: int) -> float:
         """What a release has to carry for this rule."""
@@ -215,7 +215,7 @@ class OptimisticDistance(ThresholdRule):
         """beta-tilde_delta of Sec. III-C.2; `variance` is its (sigma2 + sigma2_dp) / t."""
         t = release.count
         gamma = self.delta / (4 * self.degree * self.agents)
-        return sqrt(2 * release.variance * (1 + 1 / t) * log(sqrt(t + 1) / gamma))
+        return root(2 * release.variance * (1 + 1 / t) * log(sqrt(t + 1) / gamma))
 
     def threshold(self, mine: Release, theirs: Release) -> float:
         """beta_delta(a) + beta_delta(b)."""

@@ -46,7 +46,8 @@ def baseline_rate(
     rule: str, *, agents: int, degree: int, rounds: int = GROWTH_ROUNDS, **options: object
 ) -> float:
     """Agent-rounds per second of one baseline, drawing its data and recording included."""
-    algorithm = {"algorithm": rule, "delta": 0.1, **options}
+    confidence = {} if rule == "private-colme" else {"delta": 0.1}
+    algorithm = {"algorithm": rule, **confidence, **options}
     scenario = GALANTES.changed(
         agents=agents, graph={"degree": degree}, rounds=rounds, runs=1, algorithms=[algorithm]
     )

@@ -11,6 +11,7 @@ from pydantic import ConfigDict, field_serializer, model_validator
 from colme import naming
 from colme.errors import ConfigError, UnknownOption, one_of
 from colme.rules.decision import RULES, DecisionRule, Situation, ThresholdRule
+from colme.sim.engines import thresholds
 from colme.sim.engines.engine import (
     AlgorithmTable,
     Cell,
@@ -23,7 +24,6 @@ from colme.sim.engines.engine import (
 )
 from colme.sim.engines.judged import Judge
 from colme.sim.engines.measure import FloatArray, Record
-from colme.sim.engines.thresholds import LooksAtMeans, Pairs
 from colme.sim.kernel import (
     COMMON,
     GIVEN,
@@ -38,6 +38,7 @@ from colme.sim.kernel import (
     new_record,
     new_schedule,
     new_state,
+    rows_for,
     simulate,
     step,
 )
@@ -62,7 +63,7 @@ class _Prepared:
     """COMMON, PER_EDGE, GIVEN or ORACLE."""
     rule: DecisionRule | None
     z: FloatArray
-    """[rows, T + 1]: its thresholds, where it has any."""
+    """[T + 1]: its thresholds among equals, where it has any."""
 
     @property
     def inclusive(self) -> bool:
@@ -87,6 +88,9 @@ class PaperEngine(Engine):
         self._schedule = new_schedule(setting.rounds, setting.recorded, tolerance=setting.tolerance)
         self._state = new_state(form, self._edges, self._algorithms, world.origin)
         self._kernel_record = new_record(form, self._algorithms, len(setting.recorded))
+        self._own_thresholds = own_thresholds(
+            setting, entrants, prepared, self._edges, self._algorithms
+        )
         self._judges = {
             k: Judge(
                 one.rule,
@@ -101,7 +105,7 @@ class PaperEngine(Engine):
     @property
     def fusible(self) -> bool:
         """Whether drawing and all rounds can be one compiled loop."""
-        return not self._judges
+        return not self._judges and not self._own_thresholds
 
     def simulate(self, first: int, last: int, stream: Any, local_error: Any) -> None:
         """Draw the rounds first..last and go through them, with nobody else looking on."""
@@ -122,6 +126,9 @@ class PaperEngine(Engine):
     def advance(self, chunk: Chunk) -> None:
         """Each algorithm through the whole chunk; one whose rule is Python's, round by round."""
         for k in range(len(self.entrants)):
+            if k in self._own_thresholds:
+                dtype = self.world.form[0].dtype
+                self._own_thresholds[k].fill(chunk.first, chunk.last, dtype)
             if k not in self._judges:
                 self._step(k, chunk.first, chunk.last, chunk)
                 continue
@@ -225,16 +232,15 @@ def _prepare(setting: Setting, table: AlgorithmTable, level: int) -> _Prepared:
     profiles = list(setting.profiles[level])
     strictest = min(profile.epsilon for profile in profiles)
     rule = table.rule_in(Situation(agents=setting.agents, degree=setting.degree, epsilon=strictest))
-    z = np.zeros((1, setting.rounds + 1))
+    z = np.zeros(setting.rounds + 1)
     if rule is None:
         return _Prepared(ORACLE, None, z)
     if not isinstance(rule, ThresholdRule):
         return _Prepared(GIVEN, rule, z)
     try:
-        tables = Pairs(profiles).tables(rule, setting.rounds)
-    except LooksAtMeans:
+        z[1:] = thresholds.table(rule, profiles[0], setting.rounds)
+    except thresholds.LooksAtMeans:
         return _Prepared(GIVEN, rule, z)
-    z = np.concatenate([np.zeros((len(tables), 1)), tables], axis=1)
     return _Prepared(COMMON if len(profiles) == 1 else PER_EDGE, rule, z)
 
 
@@ -246,15 +252,11 @@ def kernel_algorithms(
     form: Form,
 ) -> Algorithms:
     """The kernel's description of all entrants."""
-    dtype = form[0].dtype
-    rows = max((len(one.z) for one in prepared), default=1)
-    z = np.zeros((len(entrants), rows, setting.rounds + 1))
+    z = np.zeros((len(entrants), setting.rounds + 1))
     for k, one in enumerate(prepared):
-        z[k, : len(one.z)] = at_most(one.z, dtype) if one.inclusive else one.z
-    row = np.zeros(1, np.int32)
-    if any(one.kind == PER_EDGE for one in prepared):
-        low = np.repeat(np.arange(setting.agents), np.diff(edges.indptr))
-        row = Pairs(list(setting.profiles[0])).rows(low, edges.indices)
+        z[k] = at_most(one.z, form[0].dtype) if one.inclusive else one.z
+    per_edge = any(one.kind == PER_EDGE for one in prepared)
+    shape = (edges.indices.size, rows_for(setting.agents, form)) if per_edge else (1, 1)
     tables = [table for table, _ in entrants if isinstance(table, PaperTable)]
     alpha = np.array([_ALPHA[table.alpha] for table in tables], np.int32).reshape(-1, 2)
     stride, offset = alpha.T.copy()
@@ -264,7 +266,7 @@ def kernel_algorithms(
         stride=stride,
         offset=offset,
         z=z,
-        row=row,
+        edge_z=np.zeros((len(entrants), *shape)),
         scale=np.array(
             [
                 np.broadcast_to([sqrt(p.sigma2_dp / 2) for p in level], setting.agents)
@@ -272,3 +274,21 @@ def kernel_algorithms(
             ]
         ),
     )
+
+
+def own_thresholds(
+    setting: Setting,
+    entrants: Sequence[Entrant],
+    prepared: Sequence[_Prepared],
+    edges: Edges,
+    algorithms: Algorithms,
+) -> dict[int, thresholds.EdgeThresholds]:
+    """By the number of the entrant, where edges have thresholds of their own."""
+    low = np.repeat(np.arange(setting.agents), np.diff(edges.indptr))
+    return {
+        k: thresholds.EdgeThresholds(
+            one.rule, setting.everyones(level), (low, edges.indices), algorithms.edge_z[k]
+        )
+        for k, ((_, level), one) in enumerate(zip(entrants, prepared, strict=True))
+        if one.kind == PER_EDGE and isinstance(one.rule, ThresholdRule)
+    }

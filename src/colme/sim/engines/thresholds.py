@@ -8,6 +8,7 @@ import numpy as np
 from colme.rules.decision import ThresholdRule
 from colme.rules.release import Profile, Release
 from colme.sim.engines.measure import Array, FloatArray
+from colme.sim.kernel import at_most
 
 
 class LooksAtMeans(Exception):  # noqa: N818 (it says what the rule does)
@@ -19,22 +20,18 @@ class _Unseen:
     """A release of which only what is public beforehand may be looked at."""
 
     count: int
-    variance: float
-    beta: float
+    variance: Any
+    beta: Any
 
     @property
     def mean(self) -> float:
         raise LooksAtMeans
 
 
-def table(rule: ThresholdRule, mine: Profile, theirs: Profile, rounds: int) -> FloatArray:
-    """z(1), z(2), ...: the rule's threshold for a pair that has one sample a round, by round."""
-    return np.array([_threshold(rule, mine, theirs, t) for t in range(1, rounds + 1)])
-
-
-def _threshold(rule: ThresholdRule, mine: Profile, theirs: Profile, t: int) -> float:
-    one = _release(rule, mine, t)
-    return rule.threshold(one, one if theirs is mine else _release(rule, theirs, t))
+def table(rule: ThresholdRule, profile: Profile, rounds: int) -> FloatArray:
+    """z(1), z(2), ...: the rule's threshold for a pair of equals, with one sample a round."""
+    releases = (_release(rule, profile, t) for t in range(1, rounds + 1))
+    return np.array([rule.threshold(one, one) for one in releases])
 
 
 def _release(rule: ThresholdRule, profile: Profile, t: int) -> Release:
@@ -46,28 +43,44 @@ def _release(rule: ThresholdRule, profile: Profile, t: int) -> Release:
     return cast(Release, facts)  # all of a release but its mean
 
 
-class Pairs:
-    """The tables of all pairs of different profiles: a row for each pair of kinds."""
+class EdgeThresholds:
+    """The thresholds of edges between agents with profiles of their own, a few rounds at a time.
 
-    def __init__(self, profiles: list[Profile]) -> None:
+    `ends` are the agents of each edge; `z`, float64 [E, rows], gets those of round t at (t - 1) %
+    rows, such that distance < z is the decision.
+    """
+
+    def __init__(
+        self, rule: ThresholdRule, profiles: list[Profile], ends: tuple[Array, Array], z: Array
+    ) -> None:
+        self._rule, self._z = rule, z
         self._kinds = list(dict.fromkeys(profiles))
         number = {profile: kind for kind, profile in enumerate(self._kinds)}
-        self._kind_of = np.array([number[profile] for profile in profiles])
+        kind_of = np.array([number[profile] for profile in profiles])
+        pairs = np.sort(np.stack([kind_of[end] for end in ends], axis=1), axis=1)
+        # Rules are symmetric, so the two orders of a pair are one.
+        self._pairs, self._pair_of = np.unique(pairs, axis=0, return_inverse=True)
+        self._at_once = True
 
-    def tables(self, rule: ThresholdRule, rounds: int) -> FloatArray:
-        """[rows, rounds]. Rules are symmetric, so the two orders of a pair are one row."""
-        return np.array(
-            [
-                table(rule, mine, theirs, rounds)
-                for place, mine in enumerate(self._kinds)
-                for theirs in self._kinds[place:]
-            ]
-        )
+    def fill(self, first: int, last: int, dtype: Any) -> None:
+        """For the rounds first..last, no more than there are rows."""
+        for t in range(first, last + 1):
+            z = self._of_pairs(t)
+            z = at_most(z, dtype) if self._rule.inclusive else z
+            self._z[:, (t - 1) % self._z.shape[1]] = z[self._pair_of.ravel()]
 
-    def rows(self, a: Array, b: Array) -> Array:
-        """The row for each edge between the agents a and b."""
-        kinds = len(self._kinds)
-        low = np.minimum(self._kind_of[a], self._kind_of[b])
-        high = np.maximum(self._kind_of[a], self._kind_of[b])
-        rows: Array = low * kinds - low * (low - 1) // 2 + high - low
-        return rows.astype(np.int32)
+    def _of_pairs(self, t: int) -> FloatArray:
+        releases = [_release(self._rule, profile, t) for profile in self._kinds]
+        mine, theirs = self._pairs.T
+        if self._at_once:
+            # A rule of plain arithmetic takes arrays as well as numbers; any other says no.
+            variance = np.array([one.variance for one in releases])
+            beta = np.array([one.beta for one in releases])
+            one: Any = _Unseen(count=t, variance=variance[mine], beta=beta[mine])
+            other: Any = _Unseen(count=t, variance=variance[theirs], beta=beta[theirs])
+            try:
+                return np.broadcast_to(self._rule.threshold(one, other), mine.shape)
+            except (TypeError, ValueError):
+                self._at_once = False
+        pairs = zip(mine.tolist(), theirs.tolist(), strict=True)
+        return np.array([self._rule.threshold(releases[a], releases[b]) for a, b in pairs])

@@ -22,6 +22,7 @@ from colme.sim.kernel.allocation import (
     new_schedule,
     new_state,
     new_stream,
+    rows_for,
     zeros,
 )
 from colme.sim.kernel.arrays import (
@@ -91,6 +92,7 @@ __all__ = [
     "new_schedule",
     "new_state",
     "new_stream",
+    "rows_for",
     "simulate",
     "step",
     "zeros",

@@ -96,9 +96,9 @@ def _compare_row_per_edge(
     end: int,
 ) -> Any:
     """The word of the neighbours e..end, each against the threshold of its edge."""
-    word = ints(form, 0)
+    word, column = ints(form, 0), (t - 1) % algorithms.edge_z.shape[2]
     while e < end:
-        z = reals(form, algorithms.z[k, peek(algorithms.row, e), t])
+        z = reals(form, algorithms.edge_z[k, e, column])
         word = _append(word, _distance(form, graph, x, own, e) < z)
         e += 1
     return word
@@ -231,7 +231,7 @@ def _travel(
 
     And whether that is unknown in this round, so that nothing can be concluded from earlier tests.
     """
-    shift = abs(algorithms.z[k, 0, t] - algorithms.z[k, 0, t - 1])
+    shift = abs(algorithms.z[k, t] - algorithms.z[k, t - 1])
     if t == 1 or not shift < np.inf:
         travelled = reals(form, 0.0)
         store(state.travelled, k, travelled)
@@ -256,7 +256,7 @@ def accept(
     only when its edges can have travelled as far as the one nearest to its threshold had to go.
     """
     agents = state.stale.shape[1]
-    z = reals(form, algorithms.z[k, 0, t])
+    z = reals(form, algorithms.z[k, t])
     travelled, unknown = _travel(form, algorithms, k, t, stream, state, loudest)
     lazy = algorithms.rule[k] == COMMON
     force = force or unknown or not lazy

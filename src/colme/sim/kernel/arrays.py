@@ -20,8 +20,8 @@ Form = tuple[Any, ...]
 WORD: Final = 32  # neighbours per word of an accepted set
 
 ORACLE: Final = 0  # accept the neighbours of one's own class
-COMMON: Final = 1  # accept if |x_a - x_b| < z[0, t]
-PER_EDGE: Final = 2  # accept if |x_a - x_b| < z[row, t], with the edge's own row
+COMMON: Final = 1  # accept if |x_a - x_b| < z[t]
+PER_EDGE: Final = 2  # accept if |x_a - x_b| < edge_z of the edge, which is filled chunk by chunk
 GIVEN: Final = 3  # accept as `KernelState.given` says, which is filled in before every round
 
 UNIFORM: Final = 0  # location + spread * (uniform on [-1, 1])
@@ -75,8 +75,8 @@ class Algorithms(NamedTuple):
     noise: Array  # int32 [A]: row of `scale`
     stride: Array  # int32 [A]
     offset: Array  # int32 [A]
-    z: Array  # float64 [A, rows, T + 1]: thresholds; see `at_most` where equality is accepted
-    row: Array  # int32 [E]: the row of z for each edge, [1] if no rule is PER_EDGE
+    z: Array  # float64 [A, T + 1]: thresholds; see `at_most` where equality is accepted
+    edge_z: Array  # float64 [A, E, rows]: those of round t at (t - 1) % rows; [A, 1, 1] if unused
     scale: Array  # float64 [noise levels, M]: what multiplies the unit Laplace noise
 
 

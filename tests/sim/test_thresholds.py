@@ -1,0 +1,77 @@
+"""The thresholds of edges between unequal agents are those of the rule, however it is asked."""
+
+from dataclasses import dataclass
+from math import inf, sqrt
+
+import numpy as np
+import pytest
+
+from colme.rules.decision import RULES, Oracle, Situation, ThresholdRule
+from colme.rules.release import Profile, Release
+from colme.sim.engines.thresholds import EdgeThresholds, LooksAtMeans, table
+
+EPSILONS = (0.5, 1.0, 4.0, inf, 1.0)
+PROFILES = [
+    Profile.bounded(0, 1, epsilon=e, sigma2=0.02 + 0.01 * a) for a, e in enumerate(EPSILONS)
+]
+ENDS = np.array([(a, b) for a in range(5) for b in range(5) if a != b]).T
+
+
+@dataclass(frozen=True)
+class Scalar(ThresholdRule):
+    """A rule that takes numbers only."""
+
+    def threshold(self, mine: Release, theirs: Release) -> float:
+        return sqrt(mine.variance) + sqrt(theirs.variance) if mine.variance > 0 else 1.0
+
+
+@dataclass(frozen=True)
+class Constant(ThresholdRule):
+    def threshold(self, mine: Release, theirs: Release) -> float:
+        return 0.25
+
+
+@dataclass(frozen=True)
+class LooksLate(ThresholdRule):
+    """It looks at the means from the 50th sample on."""
+
+    def threshold(self, mine: Release, theirs: Release) -> float:
+        return 1.0 if mine.count < 50 else abs(mine.mean)
+
+
+SITUATION = Situation(agents=5, degree=4, epsilon=1)
+RULES_TO_ASK: dict[str, ThresholdRule] = {
+    name: rule
+    for name, kind in RULES.items()
+    if kind is not Oracle
+    for rule in [kind.tuned(name, SITUATION, {})]
+    if isinstance(rule, ThresholdRule)
+} | {"scalar": Scalar(), "constant": Constant()}
+
+
+@pytest.mark.parametrize("rule", RULES_TO_ASK.values(), ids=list(RULES_TO_ASK))
+def test_every_edge_has_the_threshold_of_its_two_releases(rule: ThresholdRule) -> None:
+    """To the bit, whether the rule is asked for all pairs at once or one by one."""
+    z = np.zeros((ENDS.shape[1], 4))
+    edges = EdgeThresholds(rule, PROFILES, (ENDS[0], ENDS[1]), z)
+    for first, last in ((1, 3), (4, 4), (5, 8)):
+        edges.fill(first, last, np.float64)
+        for t in range(first, last + 1):
+            for e, (a, b) in enumerate(ENDS.T.tolist()):
+                mine, theirs = (
+                    Release(
+                        count=t,
+                        mean=0.0,
+                        variance=profile.released_variance(t, t),
+                        beta=rule.parameter(profile, t, t),
+                    )
+                    for profile in (PROFILES[a], PROFILES[b])
+                )
+                found, expected = z[e, (t - 1) % 4], rule.threshold(mine, theirs)
+                assert found == (np.nextafter(expected, inf) if rule.inclusive else expected)
+
+
+def test_a_rule_that_looks_at_means_at_any_time_is_found_out() -> None:
+    assert len(table(LooksLate(), PROFILES[0], 49)) == 49
+    with pytest.raises(LooksAtMeans):
+        table(LooksLate(), PROFILES[0], 50)
