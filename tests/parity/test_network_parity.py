@@ -20,7 +20,8 @@ from colme.sim.engines import PaperEngine, PaperTable
 from colme.sim.engines.paper import kernel_algorithms, own_thresholds
 from colme.sim.in_memory import agent_name, estimates, run_round
 from colme.sim.kernel import allocation
-from colme.sim.kernel.arrays import WORD, Array, Edges, KernelState, Record
+from colme.sim.kernel.arrays import WORD, Array, Edges, KernelState
+from colme.sim.kernel.recording import Record
 from colme.sim.kernel.rounds import measure_local, step_all
 from colme.sim.kernel.simd import form_of
 from colme.sim.kernel.stream import feed

@@ -23,9 +23,9 @@ from colme.sim.kernel.arrays import (
     Edges,
     KernelState,
     Origin,
-    Record,
     Schedule,
 )
+from colme.sim.kernel.recording import Record
 from colme.sim.kernel.rounds import measure_local, simulate, step_all
 from colme.sim.kernel.simd import form_of
 from colme.sim.kernel.stream import feed

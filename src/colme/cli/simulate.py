@@ -14,7 +14,7 @@ from colme.cli import running
 from colme.cli.values import numbers, whole_numbers, words
 from colme.errors import ConfigError
 from colme.sim.figures.presets import PRESETS
-from colme.sim.scenario import Scenario
+from colme.sim.scenario import NAMES, Scenario
 from colme.sim.study import RESULT
 
 
@@ -41,9 +41,8 @@ def simulate(
         typer.Option(
             "--algorithm",
             "--rule",
-            help="tracking (= recommended), paper (= bernstein), the paper's with another rule"
-            " (tight, optimistic, oracle), local, ideal, colme, c-colme, b-colme, private-colme,"
-            " or module:attribute of your own; several with commas.",
+            help=f"{', '.join(NAMES)}, or module:attribute of your own; several with commas."
+            " A rule's name stands for the paper's algorithm with that rule.",
         ),
     ] = None,
     rounds: Annotated[int | None, typer.Option(help="Rounds, one sample each.")] = None,

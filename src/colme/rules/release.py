@@ -10,7 +10,7 @@ from math import ceil, inf, nextafter, sqrt, ulp
 from typing import Protocol
 
 from colme.errors import ConfigError, MessageError
-from colme.rules.bernstein import SMALLEST_RATIO, bounded_parameter, laplace_parameter
+from colme.rules.bernstein import SMALLEST_RATIO, bounded_parameter, laplace_parameter, root
 
 LATTICE_HALF_WIDTH = 2**20
 """Samples are rounded to this many steps on each side of the midpoint of their bounds."""
@@ -151,9 +151,9 @@ class Profile:
         Where several samples share a draw, only the first argument of the paper's minimum applies:
         the lemma for the data and for the noise apart, then for their sum.
         """
-        if blocks == count:
+        if blocks is count or blocks == count:
             one = beta_tilde_bar(self.sigma2, self.beta, self.sigma2_dp, self.beta_dp)
-            return one / sqrt(count)
+            return one / root(count)
         data = max(sqrt(self.sigma2), self.beta) * sqrt(count)
         noise = max(sqrt(self.sigma2_dp), self.beta_dp) * sqrt(blocks)
         return (data + noise) / count

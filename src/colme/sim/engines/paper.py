@@ -52,6 +52,9 @@ kept, and whether it is accepted; and the agent's own count, sums, consensus, ag
 
 _ALPHA = {"theorem": (1, 0), "stepped": (10, 1)}  # stride and offset of the kernel's alpha
 
+EDGE_THRESHOLDS = 4_000_000
+"""Kept at a time, where edges have thresholds of their own and there is a choice."""
+
 _ANYWHERE = Situation(agents=200, degree=5, epsilon=1)  # to try a rule's options in
 
 
@@ -105,10 +108,21 @@ class PaperEngine(Engine):
     @property
     def fusible(self) -> bool:
         """Whether drawing and all rounds can be one compiled loop."""
-        return not self._judges and not self._own_thresholds
+        return not self._judges
 
     def simulate(self, first: int, last: int, stream: Any, local_error: Any) -> None:
         """Draw the rounds first..last and go through them, with nobody else looking on."""
+        stride = self._algorithms.edge_z.shape[2] if self._own_thresholds else last
+        for start in range(first, last + 1, stride):
+            stop = min(start + stride - 1, last)
+            self._fill(start, stop)
+            self._simulate(start, stop, stream, local_error)
+
+    def _fill(self, first: int, last: int) -> None:
+        for one in self._own_thresholds.values():
+            one.fill(first, last, self.world.form[0].dtype)
+
+    def _simulate(self, first: int, last: int, stream: Any, local_error: Any) -> None:
         simulate(
             self.world.form,
             first,
@@ -125,10 +139,8 @@ class PaperEngine(Engine):
 
     def advance(self, chunk: Chunk) -> None:
         """Each algorithm through the whole chunk; one whose rule is Python's, round by round."""
+        self._fill(chunk.first, chunk.last)
         for k in range(len(self.entrants)):
-            if k in self._own_thresholds:
-                dtype = self.world.form[0].dtype
-                self._own_thresholds[k].fill(chunk.first, chunk.last, dtype)
             if k not in self._judges:
                 self._step(k, chunk.first, chunk.last, chunk)
                 continue
@@ -256,7 +268,10 @@ def kernel_algorithms(
     for k, one in enumerate(prepared):
         z[k] = at_most(one.z, form[0].dtype) if one.inclusive else one.z
     per_edge = any(one.kind == PER_EDGE for one in prepared)
-    shape = (edges.indices.size, rows_for(setting.agents, form)) if per_edge else (1, 1)
+    # Enough rounds for any chunk, and for long stretches where they cost little memory.
+    affordable = min(64, EDGE_THRESHOLDS // max(edges.indices.size, 1))
+    rows = max(rows_for(setting.agents, form), affordable)
+    shape = (edges.indices.size, rows) if per_edge else (1, 1)
     tables = [table for table, _ in entrants if isinstance(table, PaperTable)]
     alpha = np.array([_ALPHA[table.alpha] for table in tables], np.int32).reshape(-1, 2)
     stride, offset = alpha.T.copy()

@@ -1,6 +1,8 @@
 """Decision rules as tables over rounds: what the kernel compares distances with."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -43,6 +45,10 @@ def _release(rule: ThresholdRule, profile: Profile, t: int) -> Release:
     return cast(Release, facts)  # all of a release but its mean
 
 
+AHEAD = 1024
+"""Rounds for which the public facts about releases are computed at a time."""
+
+
 class EdgeThresholds:
     """The thresholds of edges between agents with profiles of their own, a few rounds at a time.
 
@@ -61,6 +67,8 @@ class EdgeThresholds:
         # Rules are symmetric, so the two orders of a pair are one.
         self._pairs, self._pair_of = np.unique(pairs, axis=0, return_inverse=True)
         self._at_once = True
+        self._known_from = -AHEAD
+        self._known: FloatArray = np.empty(0)
 
     def fill(self, first: int, last: int, dtype: Any) -> None:
         """For the rounds first..last, no more than there are rows."""
@@ -70,17 +78,44 @@ class EdgeThresholds:
             self._z[:, (t - 1) % self._z.shape[1]] = z[self._pair_of.ravel()]
 
     def _of_pairs(self, t: int) -> FloatArray:
-        releases = [_release(self._rule, profile, t) for profile in self._kinds]
+        variance, beta = self._facts(t)
         mine, theirs = self._pairs.T
         if self._at_once:
             # A rule of plain arithmetic takes arrays as well as numbers; any other says no.
-            variance = np.array([one.variance for one in releases])
-            beta = np.array([one.beta for one in releases])
             one: Any = _Unseen(count=t, variance=variance[mine], beta=beta[mine])
             other: Any = _Unseen(count=t, variance=variance[theirs], beta=beta[theirs])
             try:
                 return np.broadcast_to(self._rule.threshold(one, other), mine.shape)
             except (TypeError, ValueError):
                 self._at_once = False
+        releases: list[Any] = [
+            _Unseen(count=t, variance=v, beta=b)
+            for v, b in zip(variance.tolist(), beta.tolist(), strict=True)
+        ]
         pairs = zip(mine.tolist(), theirs.tolist(), strict=True)
         return np.array([self._rule.threshold(releases[a], releases[b]) for a, b in pairs])
+
+    def _facts(self, t: int) -> tuple[FloatArray, FloatArray]:
+        """Variance and parameter of a release of t samples, of each kind."""
+        if not 0 <= t - self._known_from < AHEAD:
+            self._known_from = t
+            counts = np.arange(t, t + AHEAD, dtype=np.float64)
+            self._known = np.array(
+                [
+                    (
+                        _over(counts, profile.released_variance),
+                        _over(counts, partial(self._rule.parameter, profile)),
+                    )
+                    for profile in self._kinds
+                ]
+            )
+        variance, beta = self._known[:, :, t - self._known_from].T
+        return variance, beta
+
+
+def _over(counts: FloatArray, fact: Callable[[Any, Any], Any]) -> FloatArray:
+    """A public fact of releases with a draw for each sample, by their counts."""
+    try:
+        return np.broadcast_to(fact(counts, counts), counts.shape)
+    except (TypeError, ValueError):
+        return np.array([fact(int(n), int(n)) for n in counts])

@@ -15,10 +15,10 @@ from colme.sim.kernel.arrays import (
     Form,
     KernelState,
     Origin,
-    Record,
     RunningMeans,
     Schedule,
 )
+from colme.sim.kernel.recording import Record
 
 LANES = 32  # of a register, each a run: measured, 16 are as fast and 8 slower on AVX2
 _LINE = 64  # bytes; a register that straddles two cache lines costs two loads

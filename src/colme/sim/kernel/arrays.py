@@ -113,20 +113,6 @@ class KernelState(NamedTuple):
     retry: Array  # int32 [A, M]: round from which setting one is worth the effort
 
 
-class Record(NamedTuple):
-    """Sums over agents, or over both directions of the edges, in each recorded round.
-
-    Fields are named as in `colme.sim.engines.measure`.
-    """
-
-    error: Array  # float64 [A, rows, L]: squared error of the answer
-    size: Array  # float64 [A, rows, L]: sizes of the accepted sets, the agent itself included
-    local: Array  # float64 [A, rows, L]: agents that answer with their data mean
-    close: Array  # float64 [A, rows, L]: agents whose answer is within the tolerance
-    missed: Array  # float64 [A, rows, L]: edges within a class not accepted (type I)
-    mixed_up: Array  # float64 [A, rows, L]: edges between classes accepted (type II)
-
-
 # error_model: with Python's, every division would carry a branch that can raise.
 # _nrt: nothing here allocates, and counting references to the arrays would cost half the time.
 inline = njit(forceinline=True, error_model="numpy", _nrt=False)

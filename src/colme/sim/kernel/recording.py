@@ -2,6 +2,8 @@
 
 # mypy: disable-error-code="misc, no-any-return, untyped-decorator"
 
+from typing import NamedTuple
+
 from colme.sim.kernel.acceptance import to_top
 from colme.sim.kernel.arrays import (
     WORD,
@@ -9,7 +11,6 @@ from colme.sim.kernel.arrays import (
     Edges,
     Form,
     KernelState,
-    Record,
     Register,
     RunningMeans,
     inline,
@@ -28,6 +29,20 @@ from colme.sim.kernel.simd import (
     to_doubles,
 )
 from colme.sim.kernel.stream import place_of
+
+
+class Record(NamedTuple):
+    """Sums over agents, or over both directions of the edges, in each recorded round.
+
+    Fields are named as in `colme.sim.engines.measure`.
+    """
+
+    error: Array  # float64 [A, rows, L]: squared error of the answer
+    size: Array  # float64 [A, rows, L]: sizes of the accepted sets, the agent itself included
+    local: Array  # float64 [A, rows, L]: agents that answer with their data mean
+    close: Array  # float64 [A, rows, L]: agents whose answer is within the tolerance
+    missed: Array  # float64 [A, rows, L]: edges within a class not accepted (type I)
+    mixed_up: Array  # float64 [A, rows, L]: edges between classes accepted (type II)
 
 
 @inline

@@ -11,14 +11,13 @@ from colme.sim.kernel.arrays import (
     Form,
     KernelState,
     Origin,
-    Record,
     RunningMeans,
     Schedule,
     compiled,
     inline,
 )
 from colme.sim.kernel.mixing import mix
-from colme.sim.kernel.recording import record_local, record_round
+from colme.sim.kernel.recording import Record, record_local, record_round
 from colme.sim.kernel.simd import fma, load, peek, reals, store
 from colme.sim.kernel.stream import draw, place_of
 
