@@ -195,6 +195,17 @@ def test_what_is_no_rule_is_refused(
         Scenario.build(algorithms=[{"algorithm": "paper", "rule": rule, **options}])
 
 
+@pytest.mark.parametrize("by_name", [True, False])
+def test_a_rule_in_the_place_of_an_algorithm_is_the_papers_with_it(
+    folder: Path, by_name: bool
+) -> None:
+    sys.path.append(str(folder))
+    given = ["my_rules:STRICT", "my_rules:WithinErrors"] if by_name else [WithinErrors()]
+    for one in given:
+        scenario = Scenario.build(algorithms=["paper", one])
+        assert scenario.algorithms[1].label == "paper, WithinErrors"
+
+
 def test_what_can_not_be_called_is_no_algorithm() -> None:
     with pytest.raises(ConfigError, match=r"algorithms.0.algorithm: saw 3, expected an Engine"):
         Scenario.build(algorithms=[{"algorithm": 3}])

@@ -10,6 +10,7 @@ import xarray as xr
 from rich.console import Console
 from rich.table import Table
 
+from colme import naming
 from colme.cli import running
 from colme.cli.values import numbers, whole_numbers, words
 from colme.errors import ConfigError
@@ -70,6 +71,7 @@ def simulate(
         "seed": seed,
     }
     given = {name: value for name, value in fields.items() if value is not None}
+    naming.search_in(Path.cwd())
     if scenario is None:
         study = Scenario.build(**given)
     elif scenario in PRESETS:

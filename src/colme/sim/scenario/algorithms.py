@@ -11,7 +11,7 @@ from colme.protocol.algorithms import ALIASES, resolved
 from colme.protocol.rounds.paper import Paper
 from colme.protocol.rounds.tracking import Tracking
 from colme.rules.consensus import stepped_alpha, theorem_alpha
-from colme.rules.decision import RULES
+from colme.rules.decision import RULES, DecisionRule
 from colme.sim.engines import (
     BColmeTable,
     CColmeTable,
@@ -46,7 +46,7 @@ def as_fields(value: Any) -> Any:
     """A name, an `Algorithm`, an object of one's own or fields, as the fields of a table."""
     if isinstance(value, Algorithm):
         return _fields_of(value)
-    if isinstance(value, str) or callable(value):
+    if isinstance(value, str | DecisionRule) or callable(value):
         value = {"algorithm": value}
     if not isinstance(value, dict):
         return value
@@ -55,11 +55,21 @@ def as_fields(value: Any) -> Any:
     if isinstance(algorithm, str) and algorithm in RULES:
         fields = {"name": algorithm, "rule": algorithm} | fields
         algorithm = "paper"
+    if _is_rule(algorithm):
+        return {**fields, "algorithm": "paper", "rule": algorithm}
     if isinstance(algorithm, str):
         algorithm = resolved(algorithm)
         if algorithm not in TABLES and not naming.is_own(algorithm):
             raise ConfigError("algorithm", algorithm, one_of(algorithm, [*NAMES, OWN]))
     return fields | {"algorithm": algorithm}
+
+
+def _is_rule(value: Any) -> bool:
+    """Whether it is a rule of the user's own, which the paper's algorithm can decide by."""
+    found = naming.load("algorithm", value) if naming.is_own(value) else value
+    return isinstance(found, DecisionRule) or (
+        isinstance(found, type) and issubclass(found, DecisionRule)
+    )
 
 
 def _fields_of(algorithm: Algorithm) -> dict[str, Any]:
