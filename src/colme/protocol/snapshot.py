@@ -19,7 +19,7 @@ from colme.protocol.upgrades import VERSION, upgraded
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class Restored:
     """What a whole snapshot holds."""
 
     stream: Stream
@@ -37,7 +37,7 @@ def dump(settings: Settings, parts: Mapping[Part, Any]) -> dict[str, Any]:
     }
 
 
-def load(data: Mapping[str, Any], settings: Settings, *, exchange: type) -> Stored:
+def load(data: Mapping[str, Any], settings: Settings, *, exchange: type) -> Restored:
     """The parts that `dump` wrote, for the same agent.
 
     And for the same bounds: sums are kept in steps of their lattice.
@@ -60,7 +60,7 @@ def load(data: Mapping[str, Any], settings: Settings, *, exchange: type) -> Stor
         # Squares of blocks that were noised without them would go out with no noise.
         expected = f"{stream.with_squares}, as in the blocks released so far"
         raise SnapshotError("release_squares", squares, expected)
-    return Stored(stream, _typed(exchange, data.get(Part.EXCHANGE), Part.EXCHANGE, exact=False))
+    return Restored(stream, _typed(exchange, data.get(Part.EXCHANGE), Part.EXCHANGE, exact=False))
 
 
 def _plain(value: Any) -> Any:

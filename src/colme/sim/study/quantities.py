@@ -1,6 +1,6 @@
 """What results hold: every quantity once, with its name, dimensions, meaning and making.
 
-Batches hand over sums over their runs (`Sums`); `Totals` adds them up in order, so that the same
+Batches hand over sums over their runs (`Sums`); `AllRuns` adds them up in order, so that the same
 runs always give the same bits.
 """
 
@@ -31,7 +31,7 @@ def sums_of(record: Record, agents: int) -> dict[str, FloatArray]:
 
 
 @dataclass(frozen=True, slots=True)
-class Totals:
+class AllRuns:
     """All batches of all degrees: `sums[degree][batch]`."""
 
     sums: Sequence[Sequence[Sums]]
@@ -78,7 +78,7 @@ class Quantity:
     name: str
     dims: tuple[str, ...]
     description: str
-    of: Callable[[Totals], FloatArray]
+    of: Callable[[AllRuns], FloatArray]
 
 
 QUANTITIES = (

@@ -14,20 +14,20 @@ from numpy.typing import NDArray
 from colme import __version__
 from colme.errors import ConfigError
 from colme.sim.scenario import Scenario, label_of_today
-from colme.sim.study.quantities import QUANTITIES, Totals
+from colme.sim.study.quantities import QUANTITIES, AllRuns
 
 
 def as_dataset(
     scenario: Scenario,
     rounds: NDArray[np.int64],
     degrees: list[float],
-    totals: Totals,
+    all_runs: AllRuns,
 ) -> xr.Dataset:
     """Label what was measured."""
     epsilons = scenario.epsilon if scenario.epsilon_per_agent is None else [np.nan]
     dataset = xr.Dataset(
         {
-            one.name: (one.dims, one.of(totals), {"description": one.description})
+            one.name: (one.dims, one.of(all_runs), {"description": one.description})
             for one in QUANTITIES
         },
         coords={

@@ -12,7 +12,7 @@ from colme.sim.scenario import Scenario
 from colme.sim.study import results
 from colme.sim.study.batch import RUNS, Batch
 from colme.sim.study.checkpoint import Checkpoint
-from colme.sim.study.quantities import Sums, Totals
+from colme.sim.study.quantities import AllRuns, Sums
 from colme.sim.study.study import Study
 
 Report = Callable[[int], None]
@@ -93,11 +93,11 @@ def simulate(
 def _combined(scenario: Scenario, studies: list[Study], sums: list[list[Sums]]) -> xr.Dataset:
     """Means over all runs, in the order of the batches, so that their sum is always the same."""
     setting = studies[0].setting
-    totals = Totals(
+    all_runs = AllRuns(
         sums,
         scenario.runs,
         setting.recorded.astype(np.float64),
         (len(scenario.algorithms), len(setting.profiles), len(setting.recorded)),
     )
     degrees = [study.mean_degree for study in studies]
-    return results.as_dataset(scenario, setting.recorded, degrees, totals)
+    return results.as_dataset(scenario, setting.recorded, degrees, all_runs)
