@@ -1,6 +1,6 @@
 """Noise is drawn once: whoever comes back with less than it has sent is stopped by those who know.
 
-"Noising the same samples again leaks" (`colme.node.store`). A node can't tell that its own state
+"Noising the same samples again leaks" (`state.store`). A node can't tell that its own state
 is an old one; its neighbours can, and it asks them before it sends anything.
 """
 
@@ -8,8 +8,8 @@ from pathlib import Path
 from shutil import rmtree
 
 from colme.cli.app import run
-from colme.node.fleet import Member
-from colme.node.overview import Overview
+from colme.node.state import Overview
+from colme.node.trial import Member
 from support.processes import (
     Nodes,
     acquainted,

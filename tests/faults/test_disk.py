@@ -11,10 +11,9 @@ import pytest
 
 import colme
 from colme.errors import StoreError
-from colme.node import driver
-from colme.node.fleet import Member
-from colme.node.overview import Overview
-from colme.node.store import Commit, Store
+from colme.node.rounds import driver
+from colme.node.state import Commit, Overview, Store
+from colme.node.trial import Member
 from support.processes import (
     HTTP,
     PATIENCE,

@@ -11,8 +11,8 @@ import pytest
 
 import colme
 from colme.errors import ConfigError, LocalProtocolError, NetworkError, SampleError, StoreError
-from colme.node.fleet import CONFIG, Member
-from colme.node.overview import Overview
+from colme.node.state import Overview
+from colme.node.trial import CONFIG, Member
 from support.processes import HTTP, PATIENCE, acquainted
 
 INTERVAL = 0.2

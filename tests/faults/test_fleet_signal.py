@@ -10,7 +10,7 @@ from time import monotonic, sleep
 import pytest
 
 from colme.node.config import NodeConfig
-from colme.node.fleet import CONFIG, LOG, Fleet, Member, Plan, prepare
+from colme.node.trial import CONFIG, LOG, Fleet, Member, Plan, prepare
 from support.processes import PATIENCE
 
 AGENTS = 3

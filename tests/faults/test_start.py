@@ -13,8 +13,8 @@ from socket import create_server
 import pytest
 
 from colme.node.config import split_address
-from colme.node.fleet import CONFIG, Member
-from colme.node.identity import Identity
+from colme.node.trial import CONFIG, Member
+from colme.node.trust import Identity
 from support.processes import (
     HTTP,
     PATIENCE,

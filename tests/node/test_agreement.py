@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from colme.node.agreement import Agreement
 from colme.node.config import Agreed, Theta
+from colme.node.session import Agreement
 
 CLOCK_AND_PAPER = Agreed(
     bounds=(0, 1.5),

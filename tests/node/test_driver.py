@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from colme.errors import SampleError
-from colme.node.store import Standing
+from colme.node.wire import Standing
 from colme.protocol.messages import ConsensusMessage, ReleaseMessage, SizeMessage
 from colme.protocol.state import SUSPECT_AFTER, Phase
 from support.driven import answer_to, driven, until

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from colme.node.pacing import Clock
-from colme.node.refusal import Reason, Refused
-from colme.node.store import Standing
+from colme.node.rounds.pacing import Clock
+from colme.node.wire import Reason, Refused, Standing
 from colme.protocol.messages import ReleaseMessage
 from colme.protocol.state import SUSPECT_AFTER
 from colme.rules.release import Release

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from colme.errors import LedgerError, StaleStateError, StoreError
-from colme.node import driver as driver_module
-from colme.node.database import FILE
-from colme.node.refusal import Reason, Refused
-from colme.node.store import Standing
+from colme.node.rounds import driver as driver_module
+from colme.node.state.database import FILE
+from colme.node.wire import Reason, Refused, Standing
 from colme.protocol.messages import ReleaseMessage
 from support.driven import Driven, driven, stored_progress, until
 

@@ -13,9 +13,9 @@ import pytest
 from colme.cli.app import run
 from colme.errors import NodeError
 from colme.node.config import NodeConfig, SyntheticSource, split_address
-from colme.node.fleet import Fleet, Member, Outcome, Plan, outcome, prepare
-from colme.node.overview import Overview
-from colme.node.sources import SyntheticSource as Synthetic
+from colme.node.samples import SyntheticSource as Synthetic
+from colme.node.state import Overview
+from colme.node.trial import Fleet, Member, Outcome, Plan, outcome, prepare
 from colme.protocol.agent import Agent
 from colme.protocol.events import Begin, Estimate, Received
 from support.processes import rewritten

@@ -18,11 +18,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from colme.errors import IdentityError
-from colme.node import neighbour_pb2 as pb
-from colme.node.identity import PRIVATE_FILE, PUBLIC_FILE, Identity
-from colme.node.link import Link
-from colme.node.probe import explain
-from colme.node.tls import Trust
+from colme.node.session.link import Link
+from colme.node.trust import PRIVATE_FILE, PUBLIC_FILE, Identity, Trust, explain
+from colme.node.wire import pb
 from colme.protocol.messages import ReleaseMessage
 from support.driven import PATIENCE, until
 from support.neighbours import Hearer, Neighbours, free_ports, hearing

@@ -8,9 +8,10 @@ import signal
 import pytest
 
 from colme.errors import LocalProtocolError, NetworkError
-from colme.node import config, owner
+from colme.node import config
 from colme.node.log import configure
 from colme.node.owner import OwnerServer
+from colme.node.owner import server as owner
 from support.owned import STATUS, TOKEN, KnownNode, served
 
 ALLOWED = f"Authorization: Bearer {TOKEN}"

@@ -6,8 +6,8 @@ from pathlib import Path
 from shutil import copyfile
 from typing import Any
 
-from colme.node.identity import PUBLIC_FILE, Identity
 from colme.node.node import Node
+from colme.node.trust import PUBLIC_FILE, Identity
 from support.driven import until
 from support.neighbours import Neighbours
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from colme.node import neighbour_pb2 as pb
 from colme.node.config import NodeConfig
 from colme.node.node import Node
-from colme.node.tls import LARGEST_PACKET, Trust
-from colme.node.wire import LARGEST_FRAME
+from colme.node.trust import Trust
+from colme.node.trust.tls import LARGEST_PACKET
+from colme.node.wire import LARGEST_FRAME, pb
 from colme.protocol.messages import ReleaseMessage
 from support.driven import until
 from support.logged import Logged, logging

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 from grpc.aio._call import StreamStreamCall
 
-from colme.node import link
-from colme.node import neighbour_pb2 as pb
-from colme.node.check import check
 from colme.node.node import Node
+from colme.node.session import check, link
+from colme.node.wire import pb
 from colme.protocol.messages import ConsensusMessage, Message, ReleaseMessage, SizeMessage
 from support.driven import PATIENCE, until
 from support.neighbours import Caller, Hearer, Neighbours, calling, hearing, welcome

@@ -12,11 +12,10 @@ import pytest
 from grpc.aio import AioRpcError
 
 from colme.errors import IdentityError
-from colme.node import listener
-from colme.node.check import Finding, check
 from colme.node.config import NodeConfig
-from colme.node.identity import Identity
 from colme.node.node import Node
+from colme.node.session import Finding, check, listener
+from colme.node.trust import Identity
 from support.driven import until
 from support.logged import Logged, logging
 from support.neighbours import Hearer, Neighbours, calling, hearing

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from colme.errors import ConfigError, SampleError
-from colme.node import config, sources
-from colme.node.lines import LARGEST_BATCH
-from colme.node.sources import CHUNK, Source, SyntheticSource, make_noise, make_source
+from colme.node import config
+from colme.node.samples import Source, SyntheticSource, make_noise, make_source, sources
+from colme.node.samples.lines import LARGEST_BATCH
+from colme.node.samples.sources import CHUNK
 from colme.privacy.mechanism import SecureLaplace, SeededLaplace
 from support.taker import Enough, Taker
 

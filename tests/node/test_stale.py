@@ -1,6 +1,6 @@
 """An old state is noticed whenever a neighbour is reached, and a new one is never mistaken for it.
 
-"What each neighbour has been told is stored" (`colme.node.journal`): rounds begun alone, before
+"What each neighbour has been told is stored" (`rounds.journal`): rounds begun alone, before
 anybody could say that the state is an old one, do not make it look like the newest.
 """
 
@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from colme.errors import ConfigError, LocalProtocolError, StaleStateError
-from colme.node import link
-from colme.node.admission import NEVER
 from colme.node.config import FileSource, HttpSource, NodeConfig
 from colme.node.config import Source as SourceConfig
 from colme.node.node import Node
-from colme.node.overview import Overview
-from colme.node.store import Standing
+from colme.node.session import link
+from colme.node.session.admission import NEVER
+from colme.node.state import Overview
+from colme.node.wire import Standing
 from support.driven import PATIENCE, until
 from support.neighbours import Neighbours
 

@@ -12,8 +12,9 @@ import pytest
 
 from colme.errors import ConfigError
 from colme.node import config
-from colme.node.lines import SampleReader
-from colme.node.sources import StdinSource, make_source
+from colme.node.samples import make_source
+from colme.node.samples.lines import SampleReader
+from colme.node.samples.sources import StdinSource
 from support.taker import Taker
 
 
@@ -84,7 +85,7 @@ def test_waiting_for_a_silent_pipe_can_be_cancelled() -> None:
 PROGRAM = """
 import asyncio, json, sys
 from colme.node import config
-from colme.node.sources import make_source
+from colme.node.samples import make_source
 
 taken = []
 async def take(values, marks):

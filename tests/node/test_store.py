@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 from colme.errors import StoreError
-from colme.node.store import Commit, Standing, Store
+from colme.node.state import Commit, Store
+from colme.node.wire import Standing
 from colme.rules.release import Profile
 from support.stored import commit, opened, rounds
 

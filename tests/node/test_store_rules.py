@@ -17,7 +17,8 @@ from colme.errors import (
     SnapshotError,
     StoreError,
 )
-from colme.node.store import Commit, Standing, Store
+from colme.node.state import Commit, Store
+from colme.node.wire import Standing
 from support.stored import opened, rounds
 
 FIRST, SECOND, THIRD = islice(rounds(), 3)

@@ -12,10 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import colme
-from colme.node import neighbour_pb2 as pb
-from colme.node.refusal import Reason, Refused
-from colme.node.store import Standing
-from colme.node.wire import LARGEST_FRAME, encode, message_in, parse_frame, reply_of
+from colme.node.wire import (
+    LARGEST_FRAME,
+    Reason,
+    Refused,
+    Standing,
+    encode,
+    message_in,
+    parse_frame,
+    pb,
+    reply_of,
+)
 from colme.protocol.messages import (
     LARGEST_ROUND,
     ConsensusMessage,
@@ -160,9 +167,9 @@ def test_every_reason_has_its_name_on_the_wire(reason: Reason) -> None:
 def test_the_generated_code_is_that_of_the_proto_file(tmp_path: Path) -> None:
     source = Path(colme.__file__).parent
     where = [f"--proto_path={source.parent}", f"--python_out={tmp_path}", f"--pyi_out={tmp_path}"]
-    protoc = [sys.executable, "-m", "grpc_tools.protoc", *where, "colme/node/neighbour.proto"]
+    protoc = [sys.executable, "-m", "grpc_tools.protoc", *where, "colme/node/wire/neighbour.proto"]
     subprocess.run(protoc, check=True, timeout=60)
     for name in ("neighbour_pb2.py", "neighbour_pb2.pyi"):
-        assert (tmp_path / "colme/node" / name).read_bytes() == (
-            source / "node" / name
+        assert (tmp_path / "colme/node/wire" / name).read_bytes() == (
+            source / "node/wire" / name
         ).read_bytes()

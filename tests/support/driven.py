@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from colme.node.database import FILE
-from colme.node.driver import Driver
 from colme.node.metrics import Metrics
-from colme.node.pacing import Free, Pacing
-from colme.node.store import Store
-from colme.node.stored import Progress
+from colme.node.rounds import Driver, Pacing
+from colme.node.rounds.pacing import Free
+from colme.node.state import Store
+from colme.node.state.database import FILE
+from colme.node.state.stored import Progress
 from colme.protocol.agent import Settings
 from colme.protocol.messages import ConsensusMessage, Message, ReleaseMessage, SizeMessage
 from colme.rules.release import Profile

@@ -8,9 +8,8 @@ from http.client import HTTPConnection, HTTPMessage
 from typing import Any
 
 from colme.errors import ColmeError, LocalProtocolError
-from colme.node.answer import Answer
 from colme.node.metrics import Metrics
-from colme.node.owner import OwnerServer
+from colme.node.owner import Answer, OwnerServer
 
 TOKEN = "a-token-of-at-least-thirty-two-characters"
 

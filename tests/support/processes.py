@@ -14,10 +14,9 @@ from typing import IO, Any, TypeVar
 
 from colme.errors import NodeError
 from colme.node.config import NodeConfig, split_address
-from colme.node.fleet import CONFIG, Member, Plan, prepare
-from colme.node.overview import Overview
-from colme.node.owner_client import OwnerClient
-from colme.node.token import read_token
+from colme.node.owner import OwnerClient, read_token
+from colme.node.state import Overview
+from colme.node.trial import CONFIG, Member, Plan, prepare
 
 PATIENCE = 30.0
 """Seconds within which whatever is waited for must have happened."""

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from colme.node.store import Commit, Standing, Store
-from colme.node.wire import encode
+from colme.node.state import Commit, Store
+from colme.node.wire import Standing, encode
 from colme.privacy.ledger import Ledger, entry_between
 from colme.protocol.agent import Agent, Settings
 from colme.protocol.events import Begin

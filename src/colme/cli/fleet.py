@@ -15,7 +15,7 @@ from rich.live import Live
 from rich.table import Table
 
 from colme.cli.values import numbers
-from colme.node.fleet import Fleet, Outcome, Plan, Sight, outcome, prepare
+from colme.node.trial import Fleet, Outcome, Plan, Sight, outcome, prepare
 
 DEFAULT = Plan()
 

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from colme.node.config import NodeConfig
-from colme.node.owner_client import OwnerClient
+from colme.node.owner import OwnerClient
 
 NOT_READY = 1
 

@@ -14,24 +14,18 @@ from pathlib import Path
 from typing import Any, Self
 
 from colme.errors import ConfigError, LocalProtocolError, SampleError, StoreError
-from colme.node.admission import Admission
-from colme.node.agreement import Agreement
-from colme.node.answer import Answer
 from colme.node.config import FileSource, NodeConfig, SyntheticSource
-from colme.node.driver import Driver
-from colme.node.identity import Identity
 from colme.node.log import logger
 from colme.node.metrics import Metrics
-from colme.node.neighbourhood import Neighbourhood
-from colme.node.owner import OwnerServer
-from colme.node.pacing import make_pacing
-from colme.node.refusal import Reason
-from colme.node.sources import Source, make_noise, make_source
-from colme.node.sources import SyntheticSource as Synthetic
-from colme.node.store import Store
+from colme.node.owner import Answer, OwnerServer, owner_token
+from colme.node.rounds import Driver, make_pacing
+from colme.node.samples import Source, make_noise, make_source
+from colme.node.samples import SyntheticSource as Synthetic
+from colme.node.session import Admission, Agreement, Neighbourhood
+from colme.node.state import Store
 from colme.node.tasks import running
-from colme.node.tls import Trust
-from colme.node.token import owner_token
+from colme.node.trust import Identity, Trust
+from colme.node.wire import Reason
 from colme.privacy.ledger import Ledger
 
 REPEATABLE = "repeatable noise"

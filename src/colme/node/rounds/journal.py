@@ -1,0 +1,166 @@
+"""First stored, then sent: what an agent asks for, in order, one transaction after the other."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from time import perf_counter
+
+from colme.errors import StoreError
+from colme.node.metrics import Metrics
+from colme.node.state import Commit, Store
+from colme.node.wire import Standing, encode
+from colme.privacy.ledger import Ledger, entry_between
+from colme.protocol.agent import Agent
+from colme.protocol.events import Effects
+from colme.protocol.messages import Message, ReleaseMessage
+
+
+@dataclass(slots=True)
+class _Batch:
+    """What one transaction stores, and what is done once it is durable."""
+
+    persist: bool = False
+    send: list[tuple[str, Message]] = field(default_factory=list)
+    stored: list["asyncio.Future[None]"] = field(default_factory=list)
+    marks: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def empty(self) -> bool:
+        return not (self.persist or self.send)
+
+
+class Journal:
+    """Writes down an agent's state. What comes while a commit runs shares the next one."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        post: Callable[[str, Message], None],
+        metrics: Metrics,
+        marks: Mapping[str, int],
+    ) -> None:
+        self._store = store
+        self._post = post
+        self._metrics = metrics
+        self._marks = marks
+        self._batch = _Batch()
+        self._standings: dict[str, Standing] = {}
+        self._audience: set[str] = set()
+        self._work = asyncio.Event()
+        self._committing = False
+        self._closed: StoreError | None = None
+
+    def open(self, agent: Agent) -> None:
+        """From now on it is this agent, which is as it is stored."""
+        self._agent = agent
+        self._ledger = Ledger.of(agent)
+        self.round = agent.round
+        """The last round that is stored: nothing of a later one has been sent."""
+        self.drop(StoreError("state", "read anew from the disk", "to be asked again"))
+
+    async def admit(self, peer: str) -> None:
+        """From now on this neighbour may be told what is stored, and that it may is stored."""
+        self._audience.add(peer)
+        await self.store({})
+
+    def told(self, peer: str) -> int:
+        """The last round that a neighbour may have heard of."""
+        return max(self._store.told.get(peer, 0), self._store.floor)
+
+    def apply(self, effects: Effects) -> None:
+        """Send at once if nothing has to be stored or sent before; else once it is."""
+        if not effects.persist and not self._committing and self._batch.empty:
+            for peer, message in effects.send:
+                self._post(peer, message)
+            return
+        self._batch.persist |= effects.persist
+        self._batch.send += effects.send
+        self._work.set()
+
+    def store(self, marks: Mapping[str, int]) -> "asyncio.Future[None]":
+        """Store the agent as it is; the result is there once that is done."""
+        if self._closed is not None:
+            raise StoreError(*self._closed.args)
+        stored = asyncio.get_running_loop().create_future()
+        stored.add_done_callback(_noted)
+        self._batch.stored.append(stored)
+        self._batch.marks |= marks
+        self.apply(Effects(persist=True))
+        return stored
+
+    def remember(self, peer: str, standing: Standing) -> None:
+        """Keep how far a neighbour is, with the next commit."""
+        self._standings[peer] = standing
+
+    async def flush(self) -> None:
+        """Until all that is here is stored, or can't be."""
+        if self._closed is None and (self._committing or not self._batch.empty):
+            await asyncio.wait({self.store({})})
+
+    def drop(self, error: StoreError) -> None:
+        """Nothing of what is waiting will be stored."""
+        batch, self._batch = self._batch, _Batch()
+        _tell(batch, error)
+
+    async def run(self, recover: Callable[[StoreError], Awaitable[None]]) -> None:
+        """Until cancelled; `recover` is awaited where a commit fails."""
+        while True:
+            await self._work.wait()
+            # The end of a round and the begin of the next are one commit if both are here.
+            await asyncio.sleep(0)
+            self._work.clear()
+            batch, self._batch = self._batch, _Batch()
+            self._committing = True
+            try:
+                await self._commit(batch)
+            except StoreError as error:
+                _tell(batch, error)
+                await recover(error)
+            except BaseException:
+                # Cancelled, or beyond repair: nobody is to wait for what will not be stored.
+                self._closed = StoreError("state", "a node that has ended", "one that runs")
+                _tell(batch, self._closed)
+                self.drop(self._closed)
+                raise
+            finally:
+                self._committing = False
+
+    async def _commit(self, batch: _Batch) -> None:
+        if batch.persist:
+            ledger, number = Ledger.of(self._agent), self._agent.round
+            released = [m for _, m in batch.send if isinstance(m, ReleaseMessage)]
+            standings, self._standings = self._standings, {}
+            commit = Commit(
+                snapshot=self._agent.snapshot(),
+                released=encode(released[-1]) if released else None,
+                entry=entry_between(self._ledger, ledger, round=number),
+                told=dict.fromkeys(self._audience, number),
+                standings=standings,
+                marks={**self._marks, **batch.marks},
+            )
+            began = perf_counter()
+            try:
+                await self._store.commit(commit)
+            except StoreError:
+                self._standings = standings | self._standings
+                raise
+            self._metrics.committed(perf_counter() - began)
+            self._ledger, self.round = ledger, number
+        for peer, message in batch.send:
+            self._post(peer, message)
+        for stored in batch.stored:
+            if not stored.done():
+                stored.set_result(None)
+
+
+def _noted(stored: "asyncio.Future[None]") -> None:
+    """Whoever feeds a sample without waiting for the disk need not hear of its failure."""
+    if not stored.cancelled():
+        stored.exception()
+
+
+def _tell(batch: _Batch, error: StoreError) -> None:
+    for stored in batch.stored:
+        if not stored.done():
+            stored.set_exception(error)

@@ -1,0 +1,42 @@
+"""Each room of a node has one door, and what comes through it brings no more than it needs."""
+
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+
+ROOMS = ("wire", "trust", "state", "rounds", "session", "owner", "samples", "trial")
+
+COMPILER = ("numba", "colme.sim")
+SERVER = ("uvicorn", "starlette")
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_every_name_of_a_door_is_there(room: str) -> None:
+    door = import_module(f"colme.node.{room}")
+    for name in door.__all__:
+        assert getattr(door, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'window'"):
+        door.window  # noqa: B018 (it must not be there)
+
+
+@pytest.mark.parametrize(
+    ("module", "spared"),
+    [
+        ("colme.node.wire", ("sqlite3", "grpc", "pydantic", *COMPILER)),
+        ("colme.node.state", ("grpc", "pydantic", *SERVER, *COMPILER)),
+        ("colme.cli.state", ("grpc", "pydantic", "cryptography", *SERVER, *COMPILER)),
+        ("colme.cli.identity", ("grpc", "pydantic", "sqlite3", *SERVER, *COMPILER)),
+        ("colme.cli.status", ("grpc", "sqlite3", "structlog", *SERVER, *COMPILER)),
+        ("colme.cli.fleet", ("grpc", "sqlite3", *SERVER, "numba")),
+        ("colme.cli.node", COMPILER),
+    ],
+)
+def test_an_import_spares_what_it_does_not_need(module: str, spared: tuple[str, ...]) -> None:
+    code = f"import sys, {module}; print(*sorted(set({spared!r}) & sys.modules.keys()))"
+    # A fresh interpreter: this one has imported everything.
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert run.stdout.split() == []
