@@ -7,8 +7,7 @@ import pytest
 from colme.errors import StaleStateError
 from colme.node.config import Agreed
 from colme.node.session import Admission, Agreement
-from colme.node.session.admission import from_wire
-from colme.node.wire import Reason, Refused, Standing, pb
+from colme.node.wire import Reason, Refused, Standing, from_wire, pb
 
 AGREED = Agreed(bounds=(0, 1), interval=60, start=datetime(2026, 1, 1, tzinfo=UTC))
 MINE = Standing(epoch=5, round=50)

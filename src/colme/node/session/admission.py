@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from colme.errors import MessageError, StaleStateError
 from colme.node.session.agreement import Agreement
-from colme.node.wire import Reason, Refused, Standing, pb
+from colme.node.wire import Reason, Refused, Standing, from_wire, pb, to_wire
 
 NEVER = Standing(epoch=0, round=0)
 
@@ -102,13 +102,3 @@ def _theirs(peer: str, hello: pb.Hello) -> Standing:
         raise Refused(
             Reason.INVALID_VALUE, peer, error.field, error.seen, error.expected
         ) from error
-
-
-def to_wire(standing: Standing) -> pb.Standing:
-    """As sent."""
-    return pb.Standing(epoch=standing.epoch, round=standing.round)
-
-
-def from_wire(standing: pb.Standing) -> Standing:
-    """As received."""
-    return Standing(epoch=standing.epoch, round=standing.round)

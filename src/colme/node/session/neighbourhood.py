@@ -11,13 +11,13 @@ from colme.node.config import NodeConfig
 from colme.node.log import logger
 from colme.node.metrics import Metrics
 from colme.node.rounds import Driver
-from colme.node.session.admission import Admission, from_wire
+from colme.node.session.admission import Admission
 from colme.node.session.link import Link
 from colme.node.session.listener import Listener
 from colme.node.state import Store
 from colme.node.tasks import running
 from colme.node.trust import Trust
-from colme.node.wire import Refused, pb
+from colme.node.wire import Refused, from_wire, pb
 from colme.protocol.messages import Message
 
 

@@ -5,10 +5,12 @@ from colme.node.wire.codec import (
     LARGEST_FRAME,
     METHOD,
     encode,
+    from_wire,
     message_in,
     parse_frame,
     release_in,
     reply_of,
+    to_wire,
 )
 from colme.node.wire.refusal import Reason, Refused
 from colme.node.wire.standing import Standing
@@ -20,9 +22,11 @@ __all__ = [
     "Refused",
     "Standing",
     "encode",
+    "from_wire",
     "message_in",
     "parse_frame",
     "pb",
     "release_in",
     "reply_of",
+    "to_wire",
 ]

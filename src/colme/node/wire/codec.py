@@ -1,11 +1,15 @@
 """Messages as bytes and back: `neighbour.proto` on one side, the protocol's dataclasses here."""
 
+from typing import get_args
+
 from google.protobuf.message import DecodeError
 
 from colme.errors import MessageError
 from colme.node.wire import neighbour_pb2 as pb
+from colme.node.wire.form import Form, form_of
 from colme.node.wire.refusal import Reason, Refused
-from colme.protocol.messages import ConsensusMessage, Message, ReleaseMessage, SizeMessage
+from colme.node.wire.standing import Standing
+from colme.protocol.messages import Message, ReleaseMessage
 from colme.rules.release import Release
 
 METHOD = "/colme.v1.Neighbour/Session"
@@ -13,43 +17,23 @@ LARGEST_FRAME = 16 * 1024
 """Bytes. A frame has less than 100, a hello less than 1,000."""
 
 
+def _forms() -> dict[str, Form]:
+    """By the arm of a frame, whose type has the name of the dataclass; a hello has none."""
+    made = {one.__name__: one for one in get_args(Message)}
+    arms = pb.Frame.DESCRIPTOR.oneofs_by_name["content"].fields
+    types = {arm.name: arm.message_type.name for arm in arms if arm.message_type is not None}
+    return {arm: form_of(made[name]) for arm, name in types.items() if name in made}
+
+
+_FORMS = _forms()
+_ARMS = {form.made: arm for arm, form in _FORMS.items()}
+
+
 def encode(message: Message, sequence: int = 0) -> bytes:
     """A frame with this message."""
-    match message:
-        case ReleaseMessage():
-            frame = pb.Frame(sequence=sequence, release=_release(message))
-        case SizeMessage():
-            size = pb.SizeMessage(
-                round=message.round,
-                size=message.size,
-                degree=message.degree,
-                accepts=message.accepts,
-            )
-            frame = pb.Frame(sequence=sequence, size=size)
-        case ConsensusMessage():
-            consensus = pb.ConsensusMessage(
-                round=message.round,
-                value=message.value,
-                weight=message.weight,
-                excess=message.excess,
-            )
-            frame = pb.Frame(sequence=sequence, consensus=consensus)
-    return frame.SerializeToString()
-
-
-def _release(message: ReleaseMessage) -> pb.ReleaseMessage:
-    release = message.release
-    if release is None:
-        return pb.ReleaseMessage(round=message.round)
-    return pb.ReleaseMessage(
-        round=message.round,
-        release=pb.Release(
-            count=release.count,
-            mean=release.mean,
-            variance=release.variance,
-            beta=release.beta,
-        ),
-    )
+    arm = _ARMS[type(message)]
+    content = {arm: _FORMS[arm].written(message)}
+    return pb.Frame(sequence=sequence, **content).SerializeToString()
 
 
 def parse_frame(peer: str, data: bytes) -> pb.Frame:
@@ -71,47 +55,20 @@ def parse_frame(peer: str, data: bytes) -> pb.Frame:
 
 def release_in(data: bytes) -> Release | None:
     """The release of a frame that this node made itself."""
-    return _release_in(pb.Frame.FromString(data).release).release
+    message: ReleaseMessage = form_of(ReleaseMessage).read(pb.Frame.FromString(data).release)
+    return message.release
 
 
 def message_in(peer: str, frame: pb.Frame) -> Message:
     """The message of a frame that is no hello."""
+    arm = frame.WhichOneof("content")
     try:
-        match frame.WhichOneof("content"):
-            case "release":
-                return _release_in(frame.release)
-            case "size":
-                size = frame.size
-                return SizeMessage(
-                    round=size.round, size=size.size, degree=size.degree, accepts=size.accepts
-                )
-            case _:
-                told = frame.consensus
-                return ConsensusMessage(
-                    round=told.round,
-                    value=told.value,
-                    weight=told.weight,
-                    excess=told.excess if told.HasField("excess") else None,
-                )
+        message: Message = _FORMS[arm].read(getattr(frame, arm))
     except MessageError as error:
         raise Refused(
             Reason.INVALID_VALUE, peer, error.field, error.seen, error.expected
         ) from error
-
-
-def _release_in(message: pb.ReleaseMessage) -> ReleaseMessage:
-    if not message.HasField("release"):
-        return ReleaseMessage(round=message.round, release=None)
-    release = message.release
-    return ReleaseMessage(
-        round=message.round,
-        release=Release(
-            count=release.count,
-            mean=release.mean,
-            variance=release.variance,
-            beta=release.beta,
-        ),
-    )
+    return message
 
 
 def reply_of(error: Refused) -> bytes:
@@ -121,6 +78,15 @@ def reply_of(error: Refused) -> bytes:
         detail=f"{error.field}: saw {error.seen!r}, expected {error.expected}",
     )
     if error.remembered is not None:
-        refusal.remembered.epoch = error.remembered.epoch
-        refusal.remembered.round = error.remembered.round
+        refusal.remembered.CopyFrom(to_wire(error.remembered))
     return pb.Reply(refusal=refusal).SerializeToString()
+
+
+def to_wire(standing: Standing) -> pb.Standing:
+    """As sent."""
+    return pb.Standing(epoch=standing.epoch, round=standing.round)
+
+
+def from_wire(standing: pb.Standing) -> Standing:
+    """As received."""
+    return Standing(epoch=standing.epoch, round=standing.round)
