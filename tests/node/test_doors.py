@@ -1,10 +1,15 @@
 """Each room of a node has one door, and what comes through it brings no more than it needs."""
 
+import ast
 import subprocess
 import sys
+from collections import Counter
 from importlib import import_module
+from pathlib import Path
 
 import pytest
+
+import colme.node
 
 ROOMS = ("wire", "trust", "state", "rounds", "session", "owner", "samples", "trial")
 
@@ -19,6 +24,26 @@ def test_every_name_of_a_door_is_there(room: str) -> None:
         assert getattr(door, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'window'"):
         door.window  # noqa: B018 (it must not be there)
+
+
+def test_a_name_means_one_thing() -> None:
+    """No two files of a node define the same public name."""
+    found: Counter[str] = Counter()
+    for path in Path(*colme.node.__path__).rglob("*.py"):
+        if not path.stem.endswith("_pb2"):
+            found.update(_defined(ast.parse(path.read_text())))
+    assert [name for name, times in found.items() if times > 1] == []
+
+
+def _defined(tree: ast.Module) -> set[str]:
+    names = set()
+    for one in tree.body:
+        match one:
+            case ast.ClassDef(name=name) | ast.FunctionDef(name=name):
+                names.add(name)
+            case ast.Assign(targets=[ast.Name(id=name)]):
+                names.add(name)
+    return {name for name in names if not name.startswith("_")}
 
 
 @pytest.mark.parametrize(

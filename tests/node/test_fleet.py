@@ -13,7 +13,7 @@ import pytest
 from colme.cli.app import run
 from colme.errors import NodeError
 from colme.node.config import NodeConfig, SyntheticSource, split_address
-from colme.node.samples import SyntheticSource as Synthetic
+from colme.node.samples import Synthetic
 from colme.node.state import Overview
 from colme.node.trial import Fleet, Member, Outcome, Plan, outcome, prepare
 from colme.protocol.agent import Agent

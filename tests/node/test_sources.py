@@ -12,18 +12,18 @@ import pytest
 
 from colme.errors import ConfigError, SampleError
 from colme.node import config
-from colme.node.samples import Source, SyntheticSource, make_noise, make_source, sources
-from colme.node.samples.lines import LARGEST_BATCH
-from colme.node.samples.sources import CHUNK
+from colme.node.samples import Feed, Synthetic, feeds, make_feed, make_noise
+from colme.node.samples.feeds import CHUNK
+from colme.node.samples.lines import LARGEST_PORTION
 from colme.privacy.mechanism import SecureLaplace, SeededLaplace
 from support.taker import Enough, Taker
 
 
 def source_of(
     path: Path, taker: Taker, *, marks: Mapping[str, int], column: str | None = None
-) -> Source:
+) -> Feed:
     spec = config.FileSource(kind="file", path=path, column=column, poll=0.001)
-    source = make_source(spec, marks=marks, refused=taker.refuse)
+    source = make_feed(spec, marks=marks, refused=taker.refuse)
     assert source is not None
     return source
 
@@ -64,13 +64,13 @@ def test_a_long_file_comes_in_batches_that_can_each_be_resumed_at(tmp_path: Path
     assert len(content) > 2 * CHUNK
     whole = follow(path, len(content))
     assert whole.values == numbers
-    assert whole.batches >= len(numbers) / LARGEST_BATCH
+    assert whole.batches >= len(numbers) / LARGEST_PORTION
 
     values: list[float] = []
     marks: dict[str, int] = {}
 
     async def crash_after_one(taken: Sequence[float], reached: Mapping[str, int]) -> None:
-        assert len(taken) <= LARGEST_BATCH
+        assert len(taken) <= LARGEST_PORTION
         values.extend(taken)
         marks.update(reached)
         raise Enough
@@ -202,7 +202,7 @@ def test_a_disk_that_can_not_be_read_stops_the_source(
 
     path = tmp_path / "data"
     path.write_bytes(b"1\n2\n3\n")
-    monkeypatch.setattr(sources, "_regular_file", lambda path: Broken(path))
+    monkeypatch.setattr(feeds, "_regular_file", lambda path: Broken(path))
     taker = Taker()
     source = source_of(path, taker, marks={f"file:{path}": mark})
     with pytest.raises(SampleError, match=r"which can't be read \(Input/output error\)"):
@@ -247,7 +247,7 @@ SYNTHETIC = config.SyntheticSource(kind="synthetic", mean=0.4, sigma=0.1, seed=7
 def test_made_up_samples_have_the_mean_the_variance_and_the_range() -> None:
     """Uniform: within sigma sqrt 3 of the mean. Standard errors: of the mean sigma / sqrt n, of the
     variance sigma^2 sqrt(0.8 / n), as a uniform distribution's fourth moment is 1.8 sigma^4."""
-    samples = np.array(SyntheticSource(SYNTHETIC).samples(3))
+    samples = np.array(Synthetic(SYNTHETIC).samples(3))
     assert samples.shape == (20_000,)
     assert abs(samples - 0.4).max() <= 0.1 * 3**0.5
     assert abs(samples.mean() - 0.4) < 4 * 0.1 / 20_000**0.5
@@ -256,12 +256,12 @@ def test_made_up_samples_have_the_mean_the_variance_and_the_range() -> None:
 
 def test_made_up_samples_depend_on_the_seed_and_the_round_alone() -> None:
     spec = SYNTHETIC.model_copy(update={"per_round": 2})
-    source = SyntheticSource(spec)
+    source = Synthetic(spec)
     first, second = source.samples(1), source.samples(2)
-    assert SyntheticSource(spec).samples(2) == second
+    assert Synthetic(spec).samples(2) == second
     assert not set(first) & set(second)
-    assert SyntheticSource(spec.model_copy(update={"seed": 8})).samples(1) != first
-    assert SyntheticSource(spec.model_copy(update={"per_round": 0})).samples(1) == []
+    assert Synthetic(spec.model_copy(update={"seed": 8})).samples(1) != first
+    assert Synthetic(spec.model_copy(update={"per_round": 0})).samples(1) == []
 
 
 def test_noise_is_repeatable_for_made_up_data_that_asks_for_it_and_nowhere_else() -> None:
@@ -281,4 +281,4 @@ def test_noise_is_repeatable_for_made_up_data_that_asks_for_it_and_nowhere_else(
 
 def test_samples_by_http_and_made_up_ones_have_nothing_to_run() -> None:
     for spec in (config.HttpSource(kind="http"), SYNTHETIC):
-        assert make_source(spec, marks={}, refused=Taker().refuse) is None
+        assert make_feed(spec, marks={}, refused=Taker().refuse) is None

@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from colme.errors import ConfigError, LocalProtocolError, StaleStateError
-from colme.node.config import FileSource, HttpSource, NodeConfig
-from colme.node.config import Source as SourceConfig
+from colme.node.config import FileSource, HttpSource, NodeConfig, Source
 from colme.node.node import Node
 from colme.node.session import link
 from colme.node.session.admission import NEVER
@@ -225,7 +224,7 @@ def test_what_was_stored_as_told_but_never_sent_is_no_false_alarm(
     asyncio.run(whole())
 
 
-def with_source(two: Neighbours, source: SourceConfig) -> NodeConfig:
+def with_source(two: Neighbours, source: Source) -> NodeConfig:
     return config(two, "a", "b").model_copy(update={"source": source})
 
 

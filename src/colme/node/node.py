@@ -19,8 +19,7 @@ from colme.node.log import logger
 from colme.node.metrics import Metrics
 from colme.node.owner import Answer, OwnerServer, owner_token
 from colme.node.rounds import Driver, make_pacing
-from colme.node.samples import Source, make_noise, make_source
-from colme.node.samples import SyntheticSource as Synthetic
+from colme.node.samples import Feed, Synthetic, make_feed, make_noise
 from colme.node.session import Admission, Agreement, Neighbourhood
 from colme.node.state import Store
 from colme.node.tasks import running
@@ -178,7 +177,7 @@ class Node:
         if self._state_lost and isinstance(config.source, FileSource) and _has_lines(config.source):
             expected = "a new file: how far the old one had been read is lost with the state"
             raise ConfigError("source.path", str(config.source.path), expected)
-        source = make_source(config.source, marks=self._store.marks, refused=self._sample_refused)
+        feed = make_feed(config.source, marks=self._store.marks, refused=self._sample_refused)
         self._metrics = Metrics(settings.neighbours, settings.profile.epsilon)
         for name, certificate in [
             (self.name, self._identity.certificate),
@@ -219,8 +218,8 @@ class Node:
             undo.push_async_callback(owner.stop)
             self._log.info("owner's side", address=f"{config.owner.listen}", port=owner.port)
         await undo.enter_async_context(running(neighbourhood.join(), self._fail))
-        if source is not None:
-            await undo.enter_async_context(running(self._feed(source), self._fail))
+        if feed is not None:
+            await undo.enter_async_context(running(self._take_from(feed), self._fail))
         undo.callback(self._driver.stop)
         self._log.info(
             "started",
@@ -240,11 +239,11 @@ class Node:
             raise ConfigError("source.noise_seed", source.kind, expected)
         return {REPEATABLE: 1} if repeatable else {}
 
-    async def _feed(self, source: Source) -> None:
+    async def _take_from(self, feed: Feed) -> None:
         if self._neighbourhood.unsure:
             await self._neighbourhood.joined.wait()
         try:
-            await source.run(self._take_once_stored)
+            await feed.run(self._take_once_stored)
         except SampleError as error:
             self._source_trouble = str(error)
             self._log.error("the source has stopped", why=str(error))

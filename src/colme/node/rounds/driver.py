@@ -100,11 +100,11 @@ class Driver:
         """What a neighbour may know of me, as far as it is stored."""
         return Standing(epoch=self._store.epoch, round=self._journal.told(peer))
 
-    async def admit(self, peer: str) -> None:
+    async def add_to_audience(self, peer: str) -> None:
         """A neighbour let me in: from now on it may be told, once that is stored."""
         if self._disk is not None:
             raise StoreError(*self._disk.args)
-        await self._journal.admit(peer)
+        await self._journal.add_to_audience(peer)
 
     def start(self, heard: int) -> None:
         """Begin with rounds; `heard` is the round in which the neighbours are."""

@@ -16,7 +16,7 @@ from colme.protocol.messages import Message, ReleaseMessage
 
 
 @dataclass(slots=True)
-class _Batch:
+class _Pending:
     """What one transaction stores, and what is done once it is durable."""
 
     persist: bool = False
@@ -44,7 +44,7 @@ class Journal:
         self._post = post
         self._metrics = metrics
         self._marks = marks
-        self._batch = _Batch()
+        self._pending = _Pending()
         self._standings: dict[str, Standing] = {}
         self._audience: set[str] = set()
         self._work = asyncio.Event()
@@ -59,7 +59,7 @@ class Journal:
         """The last round that is stored: nothing of a later one has been sent."""
         self.drop(StoreError("state", "read anew from the disk", "to be asked again"))
 
-    async def admit(self, peer: str) -> None:
+    async def add_to_audience(self, peer: str) -> None:
         """From now on this neighbour may be told what is stored, and that it may is stored."""
         self._audience.add(peer)
         await self.store({})
@@ -70,12 +70,12 @@ class Journal:
 
     def apply(self, effects: Effects) -> None:
         """Send at once if nothing has to be stored or sent before; else once it is."""
-        if not effects.persist and not self._committing and self._batch.empty:
+        if not effects.persist and not self._committing and self._pending.empty:
             for peer, message in effects.send:
                 self._post(peer, message)
             return
-        self._batch.persist |= effects.persist
-        self._batch.send += effects.send
+        self._pending.persist |= effects.persist
+        self._pending.send += effects.send
         self._work.set()
 
     def store(self, marks: Mapping[str, int]) -> "asyncio.Future[None]":
@@ -84,8 +84,8 @@ class Journal:
             raise StoreError(*self._closed.args)
         stored = asyncio.get_running_loop().create_future()
         stored.add_done_callback(_noted)
-        self._batch.stored.append(stored)
-        self._batch.marks |= marks
+        self._pending.stored.append(stored)
+        self._pending.marks |= marks
         self.apply(Effects(persist=True))
         return stored
 
@@ -95,13 +95,13 @@ class Journal:
 
     async def flush(self) -> None:
         """Until all that is here is stored, or can't be."""
-        if self._closed is None and (self._committing or not self._batch.empty):
+        if self._closed is None and (self._committing or not self._pending.empty):
             await asyncio.wait({self.store({})})
 
     def drop(self, error: StoreError) -> None:
         """Nothing of what is waiting will be stored."""
-        batch, self._batch = self._batch, _Batch()
-        _tell(batch, error)
+        pending, self._pending = self._pending, _Pending()
+        _tell(pending, error)
 
     async def run(self, recover: Callable[[StoreError], Awaitable[None]]) -> None:
         """Until cancelled; `recover` is awaited where a commit fails."""
@@ -110,26 +110,26 @@ class Journal:
             # The end of a round and the begin of the next are one commit if both are here.
             await asyncio.sleep(0)
             self._work.clear()
-            batch, self._batch = self._batch, _Batch()
+            pending, self._pending = self._pending, _Pending()
             self._committing = True
             try:
-                await self._commit(batch)
+                await self._commit(pending)
             except StoreError as error:
-                _tell(batch, error)
+                _tell(pending, error)
                 await recover(error)
             except BaseException:
                 # Cancelled, or beyond repair: nobody is to wait for what will not be stored.
                 self._closed = StoreError("state", "a node that has ended", "one that runs")
-                _tell(batch, self._closed)
+                _tell(pending, self._closed)
                 self.drop(self._closed)
                 raise
             finally:
                 self._committing = False
 
-    async def _commit(self, batch: _Batch) -> None:
-        if batch.persist:
+    async def _commit(self, pending: _Pending) -> None:
+        if pending.persist:
             ledger, number = Ledger.of(self._agent), self._agent.round
-            released = [m for _, m in batch.send if isinstance(m, ReleaseMessage)]
+            released = [m for _, m in pending.send if isinstance(m, ReleaseMessage)]
             standings, self._standings = self._standings, {}
             commit = Commit(
                 snapshot=self._agent.snapshot(),
@@ -137,7 +137,7 @@ class Journal:
                 entry=entry_between(self._ledger, ledger, round=number),
                 told=dict.fromkeys(self._audience, number),
                 standings=standings,
-                marks={**self._marks, **batch.marks},
+                marks={**self._marks, **pending.marks},
             )
             began = perf_counter()
             try:
@@ -147,9 +147,9 @@ class Journal:
                 raise
             self._metrics.committed(perf_counter() - began)
             self._ledger, self.round = ledger, number
-        for peer, message in batch.send:
+        for peer, message in pending.send:
             self._post(peer, message)
-        for stored in batch.stored:
+        for stored in pending.stored:
             if not stored.done():
                 stored.set_result(None)
 
@@ -160,7 +160,7 @@ def _noted(stored: "asyncio.Future[None]") -> None:
         stored.exception()
 
 
-def _tell(batch: _Batch, error: StoreError) -> None:
-    for stored in batch.stored:
+def _tell(pending: _Pending, error: StoreError) -> None:
+    for stored in pending.stored:
         if not stored.done():
             stored.set_exception(error)

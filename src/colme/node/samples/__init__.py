@@ -1,5 +1,5 @@
 """Where a node's samples come from."""
 
-from colme.node.samples.sources import Source, SyntheticSource, make_noise, make_source
+from colme.node.samples.feeds import Feed, Synthetic, make_feed, make_noise
 
-__all__ = ["Source", "SyntheticSource", "make_noise", "make_source"]
+__all__ = ["Feed", "Synthetic", "make_feed", "make_noise"]

@@ -14,13 +14,13 @@ from typing import NamedTuple
 from colme.errors import ConfigError
 
 LONGEST_LINE = 64 * 1024
-LARGEST_BATCH = 1_000
+LARGEST_PORTION = 1_000
 
-Refused = Callable[[str, int], None]
+TellRefused = Callable[[str, int], None]
 """Told of each line that is no sample: the reason and the line's number."""
 
 
-class Batch(NamedTuple):
+class Portion(NamedTuple):
     """The samples of some complete lines, and the length of those lines in bytes."""
 
     values: list[float]
@@ -30,7 +30,7 @@ class Batch(NamedTuple):
 class SampleReader:
     """Turns the bytes of a stream into samples, as they come."""
 
-    def __init__(self, column: str | None, refused: Refused) -> None:
+    def __init__(self, column: str | None, refused: TellRefused) -> None:
         self._parse = _number_in if column is None else _Column(column)
         self._parser_has_begun = False
         self._refused = refused
@@ -43,7 +43,7 @@ class SampleReader:
         """Whether the bytes so far end within a line."""
         return bool(self._unfinished or self._dropped)
 
-    def feed(self, chunk: bytes) -> Iterator[Batch]:
+    def feed(self, chunk: bytes) -> Iterator[Portion]:
         """The samples of the lines that end in this chunk."""
         values: list[float] = []
         size = 0
@@ -53,13 +53,13 @@ class SampleReader:
                 values += self._samples(line)
             except _NotASampleError as error:
                 self._refused(str(error), self._number)
-            if count % LARGEST_BATCH == 0:
-                yield Batch(values, size)
+            if count % LARGEST_PORTION == 0:
+                yield Portion(values, size)
                 values, size = [], 0
         if size:
-            yield Batch(values, size)
+            yield Portion(values, size)
 
-    def finish(self) -> Iterator[Batch]:
+    def finish(self) -> Iterator[Portion]:
         """The sample of a last line that has no newline: the stream has ended."""
         if self.is_inside_a_line:
             yield from self.feed(b"\n")

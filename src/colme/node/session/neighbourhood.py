@@ -137,7 +137,7 @@ class Neighbourhood:
         except StaleStateError as error:
             self._fail(error)
             raise
-        await self.driver.admit(peer)
+        await self.driver.add_to_audience(peer)
         self._errors.pop(peer, None)
         self._metrics.peer_is_connected(peer, True)
         self._log.info("connected", peer=peer, round=theirs.round)

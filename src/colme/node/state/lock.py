@@ -7,7 +7,7 @@ from typing import Self
 from colme.errors import StoreError
 from colme.node.state.database import in_words, make_private_file
 
-FILE = "lock"
+LOCK_FILE = "lock"
 
 
 class Lock:
@@ -23,7 +23,7 @@ class Lock:
     @classmethod
     def take(cls, folder: Path) -> Self:
         """The lock of a folder that exists, or an error if another process has it."""
-        path = folder / FILE
+        path = folder / LOCK_FILE
         with in_words(path):
             make_private_file(path)
             connection = sqlite3.connect(

@@ -12,7 +12,7 @@ from grpc.aio import ServicerContext, UnaryUnaryMultiCallable, secure_channel, s
 
 from colme.node.trust import Identity, Trust, channel_options, server_options
 
-METHOD = "/colme.Echo/Echo"
+ECHO_METHOD = "/colme.Echo/Echo"
 WARM_UP = 100
 
 
@@ -77,7 +77,7 @@ def _call(folder: Path, size: int, calls: int, pipe: Connection) -> None:
         credentials = _trust(folder, "caller", "answerer").channel_credentials("answerer")
         message = bytes(size)
         async with secure_channel(f"127.0.0.1:{port}", credentials, channel_options()) as channel:
-            echo: UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(METHOD)
+            echo: UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(ECHO_METHOD)
             for _ in range(WARM_UP):
                 await echo(message, timeout=10)
             pipe.send("ready")

@@ -13,7 +13,7 @@ import numpy as np
 
 from colme.errors import ConfigError, SampleError
 from colme.node import config
-from colme.node.samples.lines import Batch, Refused, SampleReader
+from colme.node.samples.lines import Portion, SampleReader, TellRefused
 from colme.privacy.mechanism import SecureLaplace, SeededLaplace
 from colme.protocol.network import NoiseSource
 
@@ -24,35 +24,35 @@ Take = Callable[[Sequence[float], Mapping[str, int]], Awaitable[None]]
 at: source key to byte offset."""
 
 
-class Source(Protocol):
+class Feed(Protocol):
     """A stream of samples."""
 
     async def run(self, take: Take) -> None:
         """Hand over samples until the stream ends or the task is cancelled."""
 
 
-def make_source(
-    spec: config.Source, *, marks: Mapping[str, int], refused: Refused
-) -> Source | None:
-    """The source that a configuration asks for; none where samples come without one."""
+def make_feed(
+    spec: config.Source, *, marks: Mapping[str, int], refused: TellRefused
+) -> Feed | None:
+    """The feed that a configuration asks for; none where samples come without one."""
     if isinstance(spec, config.StdinSource):
         if sys.stdin is None:
             expected = "an open standard input, or another kind of source"
             raise ConfigError("source.kind", "stdin, which is closed", expected)
-        return StdinSource(SampleReader(spec.column, refused))
+        return StdinFeed(SampleReader(spec.column, refused))
     if isinstance(spec, config.FileSource):
-        return FileSource(spec, marks=marks, refused=refused)
+        return FileFeed(spec, marks=marks, refused=refused)
     return None
 
 
 def make_noise(spec: config.Source) -> NoiseSource:
     """Secure noise; repeatable noise for made-up data alone, if it is asked for."""
     if isinstance(spec, config.SyntheticSource):
-        return SyntheticSource(spec).noise()
+        return Synthetic(spec).noise()
     return SecureLaplace()
 
 
-class StdinSource:
+class StdinFeed:
     """Lines of standard input, as they arrive."""
 
     def __init__(self, reader: SampleReader, descriptor: int = 0) -> None:
@@ -82,17 +82,17 @@ class StdinSource:
         return os.read(self._descriptor, CHUNK)
 
 
-async def _take_all(batches: Iterable[Batch], take: Take) -> None:
-    for batch in batches:
-        if batch.values:
-            await take(batch.values, {})
+async def _take_all(portions: Iterable[Portion], take: Take) -> None:
+    for portion in portions:
+        if portion.values:
+            await take(portion.values, {})
 
 
-class FileSource:
+class FileFeed:
     """Complete lines of a file that grows, each exactly once."""
 
     def __init__(
-        self, spec: config.FileSource, *, marks: Mapping[str, int], refused: Refused
+        self, spec: config.FileSource, *, marks: Mapping[str, int], refused: TellRefused
     ) -> None:
         self._path = spec.path
         self._poll = spec.poll
@@ -107,9 +107,9 @@ class FileSource:
             await self._resume(file)
             while True:
                 chunk = self._read(file, CHUNK)
-                for batch in self._reader.feed(chunk):
-                    self._mark += batch.size
-                    await take(batch.values, {self._key: self._mark})
+                for portion in self._reader.feed(chunk):
+                    self._mark += portion.size
+                    await take(portion.values, {self._key: self._mark})
                 if not chunk:
                     self._require_same(file)
                 await asyncio.sleep(0 if chunk else self._poll)
@@ -173,7 +173,7 @@ def _regular_file(path: Path) -> BinaryIO:
         raise ConfigError("source.path", str(path), f"a file to read ({error.strerror})") from None
 
 
-class SyntheticSource:
+class Synthetic:
     """Made-up uniform samples, so many a round."""
 
     def __init__(self, spec: config.SyntheticSource) -> None:
