@@ -54,10 +54,10 @@ def test_a_killed_node_is_not_waited_for_and_returns_to_the_current_round(tmp_pa
             nodes.advance(one)
             require_a_finite_estimate(one)
         after = nodes.status(victim)
-        assert after["epoch"] == before["epoch"] + 1
-        assert after["samples"]["taken"] > before["samples"]["taken"]
-        begun, missed = after["samples"]["taken"] / 3, max(away) - last
-        assert begun < after["round"] - missed + 10, "missed rounds are never replayed"
+        assert after.epoch == before.epoch + 1
+        assert after.samples.taken > before.samples.taken
+        begun, missed = after.samples.taken / 3, max(away) - last
+        assert begun < after.round - missed + 10, "missed rounds are never replayed"
     for one in members:
         require_each_sample_noised_once(one)
 
@@ -77,7 +77,7 @@ def test_a_node_that_hung_catches_up(tmp_path: Path) -> None:
         nodes.agree(3)
         for one in members:
             require_a_finite_estimate(one)
-        assert nodes.status(victim)["epoch"] == 1
+        assert nodes.status(victim).epoch == 1
     require_each_sample_noised_once(victim)
 
 
@@ -122,7 +122,7 @@ def test_every_acknowledged_sample_outlives_the_process(
         assert stored - acknowledged in (0, 1), "but for one whose answer got lost"
         nodes.start(member)
         nodes.ready()
-        assert nodes.status(member)["samples"]["taken"] == stored
+        assert nodes.status(member).samples.taken == stored
 
 
 def test_the_rows_of_a_growing_file_are_taken_once_each_across_crashes(tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_the_rows_of_a_growing_file_are_taken_once_each_across_crashes(tmp_path:
         require_taken(nodes, member, rows)
         nodes.advance(member, 2)
         assert samples_taken(nodes, member) == rows
-        assert nodes.status(member)["epoch"] == 4
+        assert nodes.status(member).epoch == 4
         code, text = ask(member, "/estimate")
         assert code == 200
         assert json.loads(text)["local"] == pytest.approx(0.4 + (rows + 1) / 2 * 1e-6, abs=1e-7)
@@ -173,4 +173,4 @@ def require_taken(nodes: Nodes, member: Member, least: int) -> None:
 
 
 def samples_taken(nodes: Nodes, member: Member) -> int:
-    return int(nodes.status(member).get("samples", {}).get("taken", 0))
+    return nodes.status(member).samples.taken

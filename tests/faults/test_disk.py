@@ -70,7 +70,7 @@ def disk(tmp_path: Path) -> Iterator[Disk]:
 
 def trouble(nodes: Nodes, member: Member) -> str | None:
     """What it complains of, if it is the disk."""
-    return next((one for one in nodes.status(member)["troubles"] if FULL in one), None)
+    return next((one for one in nodes.status(member).troubles if FULL in one), None)
 
 
 def test_a_node_with_a_full_disk_rests_and_returns_by_itself(tmp_path: Path, disk: Disk) -> None:
@@ -104,9 +104,9 @@ def test_a_node_with_a_full_disk_rests_and_returns_by_itself(tmp_path: Path, dis
         nodes.until("caught up", lambda: nodes.round(victim) >= nodes.round(other) > resting)
         nodes.advance(victim)
         assert ask(victim, "/samples", [0.5] * 100)[0] == 200
-        assert nodes.status(victim)["samples"]["taken"] == acknowledged + 100
-        assert nodes.status(victim)["epoch"] == 1, "it was not away"
-        nodes.until("released", lambda: nodes.status(victim)["samples"]["released"] > 0)
+        assert nodes.status(victim).samples.taken == acknowledged + 100
+        assert nodes.status(victim).epoch == 1, "it was not away"
+        nodes.until("released", lambda: nodes.status(victim).samples.released > 0)
         nodes.stop(victim)
     require_each_sample_noised_once(victim)
 
@@ -124,9 +124,9 @@ def test_samples_that_were_not_acknowledged_are_not_taken(tmp_path: Path, disk: 
             acknowledged += 10
         disk.free()
         nodes.ready()
-        assert nodes.status(member)["samples"]["taken"] == acknowledged
+        assert nodes.status(member).samples.taken == acknowledged
         assert ask(member, "/samples", [0.5] * 10)[0] == 200
-        assert nodes.status(member)["samples"]["taken"] == acknowledged + 10
+        assert nodes.status(member).samples.taken == acknowledged + 10
         nodes.stop(member)
     assert Overview.of(member.config.state).taken == acknowledged + 10
 
@@ -139,7 +139,7 @@ def test_a_file_is_read_on_once_there_is_room_again(tmp_path: Path, disk: Disk) 
     disk.hold(member)
     with Nodes(member) as nodes:
         nodes.ready()
-        nodes.until("10 rows", lambda: nodes.status(member)["samples"]["taken"] == 10)
+        nodes.until("10 rows", lambda: nodes.status(member).samples.taken == 10)
         disk.fill()
         nodes.until("trouble", lambda: trouble(nodes, member))
         with data.open("a") as file:
@@ -147,9 +147,9 @@ def test_a_file_is_read_on_once_there_is_room_again(tmp_path: Path, disk: Disk) 
         nodes.until("tried again", lambda: counted(member, "store_failures_total") > 1)
         disk.free()
         nodes.ready()
-        nodes.until("20 rows", lambda: nodes.status(member)["samples"]["taken"] >= 20)
+        nodes.until("20 rows", lambda: nodes.status(member).samples.taken >= 20)
         nodes.advance(member, 2)
-        assert nodes.status(member)["samples"]["taken"] == 20
+        assert nodes.status(member).samples.taken == 20
 
 
 def test_rows_are_taken_once_even_if_the_disk_only_says_that_it_failed(
@@ -171,9 +171,9 @@ def test_rows_are_taken_once_even_if_the_disk_only_says_that_it_failed(
                 await asyncio.sleep(0.05)
             with data.open("a") as file:
                 file.write("0.5\n")
-            while node.status()["samples"]["taken"] < 11:
+            while node.status().samples.taken < 11:
                 await asyncio.sleep(0.05)
-            assert node.status()["samples"]["taken"] == 11
+            assert node.status().samples.taken == 11
 
     data = tmp_path / "data"
     data.write_text("0.5\n" * 10)
@@ -221,4 +221,4 @@ def test_a_full_disk_at_the_start(new: bool, tmp_path: Path, disk: Disk) -> None
         disk.free()
         nodes.start(member)
         nodes.ready()
-        assert nodes.status(member)["epoch"] == 1 + (not new)
+        assert nodes.status(member).epoch == 1 + (not new)

@@ -62,11 +62,11 @@ def test_two_nodes_in_one_process_learn_from_each_other(tmp_path: Path) -> None:
             assert (first.samples, b.estimate().samples) == (201, 200)
             assert first.low <= first.value <= first.high
             await until(lambda: min(one.estimate().round for one in (a, b)) > first.round + 2)
-            assert a.status()["neighbours"][0]["connected"]
+            assert a.status().neighbours[0].connected
             assert a.troubles() == b.troubles() == []
         # Left, they are gone: the same nodes can be entered again.
         async with colme.Node(str(there.folder / CONFIG)) as b:
-            assert b.status()["epoch"] == 2
+            assert b.status().epoch == 2
             assert b.estimate().samples == 200
 
     asyncio.run(program())
@@ -121,8 +121,8 @@ def test_a_start_that_is_refused_leaves_nothing_behind(tmp_path: Path) -> None:
             with pytest.raises(StoreError, match="in use by another process"):
                 await colme.Node(as_fields(other)).__aenter__()
             async with colme.Node(as_fields(member)) as node:
-                await until(lambda: node.status()["neighbours"][0]["connected"])
-                assert node.status()["epoch"] == 2
+                await until(lambda: node.status().neighbours[0].connected)
+                assert node.status().epoch == 2
 
     asyncio.run(program())
 

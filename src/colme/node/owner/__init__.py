@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from colme.node.later import when_asked
+from colme.node.owner.status import NeighbourStatus, SampleCounts, Status
 from colme.node.owner.token import owner_token, read_token
 
 if TYPE_CHECKING:
@@ -14,4 +15,14 @@ else:  # To ask a node no server is needed, and to answer no client.
         __name__, answer=("Answer", "Owned"), client=("OwnerClient",), server=("OwnerServer",)
     )
 
-__all__ = ["Answer", "Owned", "OwnerClient", "OwnerServer", "owner_token", "read_token"]
+__all__ = [
+    "Answer",
+    "NeighbourStatus",
+    "Owned",
+    "OwnerClient",
+    "OwnerServer",
+    "SampleCounts",
+    "Status",
+    "owner_token",
+    "read_token",
+]

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from colme.node.metrics import Metrics
+from colme.node.owner.status import Status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,10 +46,5 @@ class Owned(Protocol):
     def troubles(self) -> list[str]:
         """Why it is not ready, in words; empty if it is."""
 
-    def status(self) -> dict[str, Any]:
-        """Counts and words only, never a sample, a mean or an estimate.
-
-        name, fingerprint, epoch, round, phase, rounds (clock or free), samples (taken, released,
-        waiting, clamped, refused), privacy (the ledger's line), neighbours (of each its name,
-        address, connected, suspect, accepted, round, late, last_error), class_size, troubles.
-        """
+    def status(self) -> Status:
+        """Counts and words only, never a sample, a mean or an estimate."""

@@ -10,6 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from colme.errors import ConfigError, IdentityError, NetworkError
 from colme.node.config import NodeConfig
+from colme.node.owner.status import Status
 from colme.node.owner.token import read_token
 
 PATIENCE = 5.0
@@ -29,12 +30,12 @@ class OwnerClient:
         # Past any proxy of the environment: the token is for this machine alone.
         self._opener = build_opener(ProxyHandler({}))
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> Status:
         """Counts and words: see `Owned.status`."""
-        seen = self._ask("/status")
-        if seen is None or "troubles" not in seen:
-            raise self._stranger("no status")
-        return seen
+        try:
+            return Status.read(self._ask("/status") or {})
+        except (KeyError, TypeError):
+            raise self._stranger("no status") from None
 
     def estimate(self) -> dict[str, Any] | None:
         """The owner's answer; None while there is no sample."""

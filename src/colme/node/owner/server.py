@@ -6,7 +6,7 @@ import logging
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from hmac import compare_digest
 from math import isfinite
 from traceback import format_tb
@@ -92,7 +92,7 @@ class _Routes:
         return JSONResponse({"taken": len(samples)})
 
     async def status(self, _request: Request) -> Response:
-        return JSONResponse(self.owned.status(), headers=NOT_STORED)
+        return JSONResponse(asdict(self.owned.status()), headers=NOT_STORED)
 
     async def metrics(self, _request: Request) -> Response:
         metrics = self.owned.metrics

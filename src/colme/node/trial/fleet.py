@@ -17,7 +17,7 @@ import numpy as np
 from colme.errors import ConfigError, NetworkError, NodeError
 from colme.graph import Graph
 from colme.node.config import NodeConfig
-from colme.node.owner import OwnerClient
+from colme.node.owner import OwnerClient, Status
 from colme.node.trust import Identity
 from colme.sim.graphs import random_classes, random_regular
 
@@ -89,18 +89,18 @@ class Sight:
     """A node as its owner sees it now; None where it has not said yet."""
 
     member: Member
-    status: dict[str, Any] | None
+    status: Status | None
     estimate: dict[str, Any] | None
 
     @property
     def round(self) -> int:
         """The last round begun."""
-        return 0 if self.status is None else int(self.status["round"])
+        return 0 if self.status is None else self.status.round
 
     @property
     def over(self) -> bool:
         """Whether its last round has ended."""
-        return self.status is not None and self.status["ended"] is not None
+        return self.status is not None and self.status.ended is not None
 
 
 def prepare(plan: Plan, folder: Path) -> list[Member]:
@@ -268,10 +268,13 @@ def outcome(sights: Sequence[Sight], rounds: int) -> Outcome:
     agents = []
     began, ended = [], []
     for sight in sights:
-        assert sight.status is not None
+        status = sight.status
+        assert status is not None
+        assert status.began is not None
+        assert status.ended is not None
         assert sight.estimate is not None
-        began.append(sight.status["began"])
-        ended.append(sight.status["ended"])
+        began.append(status.began)
+        ended.append(status.ended)
         agents.append(
             {
                 "name": sight.member.name,
