@@ -4,13 +4,18 @@ from typing import TYPE_CHECKING, Any
 
 from colme.graph import Graph
 from colme.privacy.mechanism import SecureLaplace, SeededLaplace
-from colme.protocol.agent import Agent, Settings
+from colme.protocol.agent import Agent
 from colme.protocol.network import Network
+from colme.protocol.rounds.paper import Paper
+from colme.protocol.rounds.tracking import Tracking
+from colme.protocol.settings import Settings
 from colme.rules.decision import (
     Bernstein,
+    DecisionRule,
     OptimisticDistance,
     Oracle,
     PowerTheta,
+    ThresholdRule,
     TightBernstein,
     paper_theta,
 )
@@ -25,11 +30,13 @@ __version__ = "0.1.0"
 __all__ = [
     "Agent",
     "Bernstein",
+    "DecisionRule",
     "Graph",
     "Network",
     "Node",
     "OptimisticDistance",
     "Oracle",
+    "Paper",
     "PowerTheta",
     "Profile",
     "Prospect",
@@ -37,7 +44,9 @@ __all__ = [
     "SecureLaplace",
     "SeededLaplace",
     "Settings",
+    "ThresholdRule",
     "TightBernstein",
+    "Tracking",
     "paper_theta",
 ]
 

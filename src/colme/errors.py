@@ -3,6 +3,7 @@
 ColmeError
 ├── InvalidValue              a value that can never be right, wherever it came from
 │   ├── ConfigError           … in the configuration (the operator erred)
+│   │   └── UnknownOption     … an option that the chosen kind of thing does not have
 │   ├── SampleError           … in a sample (the data source erred)
 │   ├── MessageError          … in a message, while it is built (its author erred)
 │   └── SnapshotError         … in a stored state (another version, another agent, damage)
@@ -18,6 +19,8 @@ ColmeError
 
 Each names the field, what was seen and what would be right. The object that raises it is unchanged.
 """
+
+from collections.abc import Sequence
 
 
 class ColmeError(Exception):
@@ -39,6 +42,19 @@ class InvalidValue(ColmeError, ValueError):  # noqa: N818 (it reads as what it i
 
 class ConfigError(InvalidValue):
     """A setting that can never be right."""
+
+
+class UnknownOption(ConfigError):  # noqa: N818 (it reads as what it is)
+    """An option that the chosen algorithm, rule, distribution or graph does not have."""
+
+    def __init__(self, field: str, kind: str, options: Sequence[str]) -> None:
+        super().__init__(field, kind, f"one of {', '.join(options)}" if options else "no options")
+        self.args = (field, kind, options)
+        self.options = options
+
+    def __str__(self) -> str:
+        has = f" (it has {', '.join(self.options)})" if self.options else ""
+        return f"{self.field}: {self.seen!r} has none{has}"
 
 
 class SampleError(InvalidValue):

@@ -9,6 +9,8 @@ import pytest
 
 from colme.errors import ConfigError
 from colme.node.config import FileSource, HttpSource, NodeConfig, split_address
+from colme.protocol.rounds.paper import Paper
+from colme.protocol.rounds.tracking import Tracking
 from colme.rules.decision import Bernstein, PowerTheta
 
 Fields = dict[str, Any]
@@ -239,16 +241,14 @@ def test_three_exchanges_that_wait_in_vain_fit_into_an_interval(
 
 def test_the_rule_is_the_one_agreed_on() -> None:
     recommended = NodeConfig.build(fields()).settings("me")
-    assert recommended.pooled
-    assert recommended.release_squares
+    assert recommended.algorithm == Tracking(release_squares=True)
     assert recommended.neighbours == ("b", "c")
     known = NodeConfig.build(fields() | {"privacy": {"sigma2": 0.01}}).settings("me")
-    assert not known.release_squares
+    assert known.algorithm == Tracking(release_squares=False)
     theta = {"scale": 2.0, "exponent": 0.25}
     agreed = {"bounds": [0, 1], "rule": "paper", "theta": theta}
     paper = NodeConfig.build(fields() | {"agreed": agreed}).settings("me")
-    assert paper.rule == Bernstein(PowerTheta(2.0, 0.25))
-    assert not paper.pooled
+    assert paper.algorithm == Paper(rule=Bernstein(PowerTheta(2.0, 0.25)))
 
 
 def test_a_node_is_not_its_own_neighbour() -> None:

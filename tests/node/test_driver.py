@@ -10,7 +10,7 @@ import pytest
 from colme.errors import SampleError
 from colme.node.wire import Standing
 from colme.protocol.messages import ConsensusMessage, ReleaseMessage, SizeMessage
-from colme.protocol.state import SUSPECT_AFTER, Phase
+from colme.protocol.rounds.state import SUSPECT_AFTER, Phase
 from support.driven import answer_to, driven, until
 
 
@@ -152,7 +152,7 @@ def test_noise_is_drawn_for_newly_closed_blocks_alone(tmp_path: Path) -> None:
         async with driven(tmp_path, supply=supply, last_round=12) as one:
             one.driver.start(heard=0)
             await until(lambda: one.driver.ended)
-            _, _, blocks = one.driver.agent.counts
+            blocks = one.driver.agent.counts.blocks
             assert drawn_before_round[:4] == [0, 0, 0, 1]
             assert len(one.draws) == blocks < 12
             assert set(one.draws) == {one.driver.agent.settings.profile.lattice_scale}
@@ -186,9 +186,9 @@ def test_samples_are_taken_all_or_none(tmp_path: Path) -> None:
             for bad in (nan, inf, "0.5", None):
                 with pytest.raises(SampleError, match="sample 1: saw"):
                     one.driver.observe([0.3, bad, 0.4])  # type: ignore[list-item]
-            assert one.driver.agent.counts[0] == 2
+            assert one.driver.agent.counts.taken == 2
             assert one.store.snapshot is not None
-            assert one.store.snapshot["state"]["stream"]["count"] == 2
+            assert one.store.snapshot["stream"]["count"] == 2
             assert one.store.marks == {"file": 20}
             assert one.counted("colme_samples_total 2.0")
 

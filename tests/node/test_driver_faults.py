@@ -10,7 +10,7 @@ import pytest
 from colme.node.rounds.pacing import Clock
 from colme.node.wire import Reason, Refused, Standing
 from colme.protocol.messages import ReleaseMessage
-from colme.protocol.state import SUSPECT_AFTER
+from colme.protocol.rounds.state import SUSPECT_AFTER
 from colme.rules.release import Release
 from support.driven import Driven, driven, until
 

@@ -10,7 +10,7 @@ import pytest
 from colme.errors import StoreError
 from colme.node.rounds import driver as driver_module
 from colme.protocol.messages import ReleaseMessage
-from colme.protocol.state import Phase
+from colme.protocol.rounds.state import Phase
 from support.driven import Driven, driven, stored_progress, until
 
 
@@ -54,7 +54,7 @@ def test_samples_that_could_not_be_stored_are_rejected_and_forgotten(
             with pytest.raises(StoreError, match="free space"):
                 one.driver.observe([0.5])
             await until(lambda: one.driver.trouble is None)
-            assert one.driver.agent.counts[0] == 1
+            assert one.driver.agent.counts.taken == 1
             assert one.counted("colme_store_failures_total 1.0")
             await one.driver.observe([0.6])
             assert stored_progress(tmp_path).taken == 2
@@ -73,9 +73,9 @@ def test_a_release_that_could_not_be_stored_is_never_sent(
             lost = fail_commits(one, monkeypatch, the_second_release())
             one.driver.start(heard=0)
             await until(
-                lambda: lost and one.driver.agent.round > lost[0].snapshot["state"]["round"]
+                lambda: lost and one.driver.agent.round > lost[0].snapshot["exchange"]["round"]
             )
-            await until(lambda: one.driver.agent.counts[1] > lost[0].entry.last)
+            await until(lambda: one.driver.agent.counts.released > lost[0].entry.last)
             for post in one.posts:
                 assert post.stored.round >= post.message.round
             means = {told.release.mean for told in one.releases if told.release is not None}
@@ -87,7 +87,7 @@ def test_a_release_that_could_not_be_stored_is_never_sent(
 
 def mean_told_by(commit: Any, one: Driven) -> float:
     """What the release of a commit would have said."""
-    stream, profile = commit.snapshot["state"]["stream"], one.driver.agent.settings.profile
+    stream, profile = commit.snapshot["stream"], one.driver.agent.settings.profile
     steps = (stream["released"]["sum"] + stream["noise"]["sum"]) / stream["released_count"]
     return float(profile.midpoint + profile.lattice_step * steps)
 
@@ -113,7 +113,7 @@ def test_after_a_failure_the_agent_is_what_is_stored_and_rounds_go_on(
         def supply(_: int) -> list[float]:
             if restored and not begun:
                 assert one.driver.agent.phase is Phase.IDLE
-                begun.append((one.driver.agent.round, one.driver.agent.counts[0]))
+                begun.append((one.driver.agent.round, one.driver.agent.counts.taken))
             return [0.25]
 
         async with driven(tmp_path, supply=supply) as one:

@@ -10,10 +10,12 @@ import pytest
 from colme.node.rounds.plausible import require_plausible
 from colme.node.wire import Reason, Refused
 from colme.privacy.mechanism import SeededLaplace
-from colme.protocol.agent import Agent, Settings
+from colme.protocol.agent import Agent
 from colme.protocol.events import Effects
 from colme.protocol.messages import ConsensusMessage
 from colme.protocol.network import Network
+from colme.protocol.rounds.paper import Paper
+from colme.protocol.settings import Settings
 from colme.rules.decision import Bernstein, PowerTheta
 from colme.rules.pooling import LARGEST_EXCESS, SMALLEST_VARIANCE, excess
 from colme.rules.release import Profile
@@ -28,8 +30,8 @@ def recommended(name: str, neighbours: tuple[str, ...], profile: Profile) -> Set
 
 
 def paper(name: str, neighbours: tuple[str, ...], profile: Profile) -> Settings:
-    rule = Bernstein(PowerTheta(3, 1 / 5))
-    return Settings(name=name, neighbours=neighbours, profile=profile, rule=rule)
+    algorithm = Paper(rule=Bernstein(PowerTheta(3, 1 / 5)))
+    return Settings(name=name, neighbours=neighbours, profile=profile, algorithm=algorithm)
 
 
 MakeSettings = Callable[[str, tuple[str, ...], Profile], Settings]

@@ -18,9 +18,11 @@ from numpy.typing import NDArray
 from scipy.stats import beta
 
 from colme.privacy.mechanism import SecureLaplace, SeededLaplace
-from colme.protocol.agent import Agent, Settings
+from colme.protocol.agent import Agent
 from colme.protocol.events import Begin
 from colme.protocol.network import NoiseSource
+from colme.protocol.rounds.paper import Paper
+from colme.protocol.settings import Settings
 from colme.protocol.stream import Stream
 from colme.rules.decision import Oracle
 from colme.rules.release import (
@@ -93,8 +95,8 @@ def audit(
 
 def settings_for(epsilon: float, schedule: ReleaseSchedule) -> Settings:
     profile = Profile.bounded(LOW, HIGH, epsilon=epsilon)
-    rule = Oracle(frozenset())
-    return Settings(name="me", neighbours=(), profile=profile, rule=rule, schedule=schedule)
+    algorithm = Paper(rule=Oracle(frozenset()), schedule=schedule)
+    return Settings(name="me", neighbours=(), profile=profile, algorithm=algorithm)
 
 
 def total_of(mean: float, count: int, profile: Profile) -> int:
@@ -116,7 +118,8 @@ class Release:
         self._streams: dict[float, Stream] = {}
 
     def before_the_draw(self, sample: float) -> Stream:
-        profile, schedule = self.settings.profile, self.settings.schedule
+        profile = self.settings.profile
+        schedule = self.settings.algorithm.schedule_for(profile)
         stream = Stream()
         for _ in range(schedule.next_end(0)):
             stream.observe(REST, profile, schedule)
@@ -212,7 +215,8 @@ def test_an_agent_releases_what_was_audited(
     """The same samples and draws give the same released mean: what its neighbours are sent."""
     mechanism = Release(settings_for(epsilon, schedule(epsilon)))
     agent = Agent(mechanism.settings)
-    profile, end = mechanism.settings.profile, mechanism.settings.schedule.next_end
+    profile = mechanism.settings.profile
+    end = mechanism.settings.algorithm.schedule_for(profile).next_end
     for _ in range(end(0)):
         agent.observe(REST)
     agent.step(Begin(1, (4321,)))

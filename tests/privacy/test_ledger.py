@@ -6,8 +6,9 @@ import pytest
 
 from colme.errors import LedgerError, LocalProtocolError
 from colme.privacy.ledger import Entry, Ledger, entry_between, require_next
-from colme.protocol.agent import Agent, Settings
+from colme.protocol.agent import Agent
 from colme.protocol.events import Begin
+from colme.protocol.settings import Settings
 from colme.rules.release import Profile
 
 

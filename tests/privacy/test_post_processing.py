@@ -9,10 +9,12 @@ import pytest
 
 from colme.errors import ColmeError
 from colme.privacy.mechanism import SeededLaplace
-from colme.protocol.agent import Agent, Settings
+from colme.protocol.agent import Agent
 from colme.protocol.events import Begin, Effects, Event
 from colme.protocol.messages import Message
 from colme.protocol.network import Network
+from colme.protocol.rounds.paper import Paper
+from colme.protocol.settings import Settings
 from colme.protocol.stream import Stream
 from colme.rules.decision import Oracle
 from colme.rules.release import (
@@ -74,7 +76,8 @@ def overheard(
 
 def paper(me: str, others: tuple[str, ...]) -> Settings:
     profile = Profile.bounded(LOW, HIGH, epsilon=2)
-    return Settings(name=me, neighbours=others, profile=profile, rule=Oracle(frozenset(others)))
+    algorithm = Paper(rule=Oracle(frozenset(others)))
+    return Settings(name=me, neighbours=others, profile=profile, algorithm=algorithm)
 
 
 def recommended(me: str, others: tuple[str, ...]) -> Settings:

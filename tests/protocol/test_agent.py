@@ -13,10 +13,12 @@ from colme.errors import (
     RemoteProtocolError,
     SampleError,
 )
-from colme.protocol.agent import Agent, Settings
+from colme.protocol.agent import Agent
 from colme.protocol.events import Begin, Deadline, Event, Observe, Received, Returned
 from colme.protocol.messages import ConsensusMessage, Message, ReleaseMessage, SizeMessage
-from colme.protocol.state import Phase
+from colme.protocol.rounds.paper import Paper
+from colme.protocol.rounds.state import Phase
+from colme.protocol.settings import Settings
 from colme.rules.decision import Oracle
 from colme.rules.release import Profile, Release
 
@@ -26,7 +28,8 @@ MEAN = Release(count=1, mean=0.5, variance=0.1, beta=0.1)
 
 def make_agent(*neighbours: str) -> Agent:
     rule = Oracle(frozenset(neighbours))
-    return Agent(Settings(name="me", neighbours=neighbours, profile=PROFILE, rule=rule))
+    algorithm = Paper(rule=rule)
+    return Agent(Settings(name="me", neighbours=neighbours, profile=PROFILE, algorithm=algorithm))
 
 
 def release(number: int, value: Release | None = MEAN) -> ReleaseMessage:
@@ -55,11 +58,11 @@ def phase_of(agent: Agent) -> Phase:
     return agent.phase
 
 
-def test_a_round_sends_three_exchanges_and_then_publishes() -> None:
+def test_a_round_sends_three_exchanges_and_then_ends() -> None:
     agent = make_agent("peer")
     agent.observe(0.75)
     sent: list[Message] = []
-    published = []
+    phases = []
     for event in (
         Begin(1, (7,)),
         Received("peer", release(1)),
@@ -68,10 +71,9 @@ def test_a_round_sends_three_exchanges_and_then_publishes() -> None:
     ):
         effects = agent.step(event)
         sent += [message for _, message in effects.send]
-        published.append(effects.publish)
+        phases.append(agent.phase)
     assert [type(message) for message in sent] == [ReleaseMessage, SizeMessage, ConsensusMessage]
-    assert published[:3] == [None] * 3
-    assert published[3] == agent.estimate
+    assert phases == list(Phase)
     assert agent.estimate.value == agent.estimate.local == 0.75
 
 
@@ -122,7 +124,8 @@ def test_an_agent_without_a_release_is_nobodys_neighbour() -> None:
     assert isinstance(message, SizeMessage)
     assert (message.size, message.accepts) == (1, False)
     agent.step(Received("peer", size(1, 1, accepts=False)))
-    assert agent.step(Received("peer", consensus(1))).publish is None
+    agent.step(Received("peer", consensus(1)))
+    assert phase_of(agent) is Phase.IDLE
     with pytest.raises(LocalProtocolError, match="no samples"):
         agent.estimate  # noqa: B018
 

@@ -3,8 +3,10 @@
 import pytest
 
 from colme.errors import ConfigError
-from colme.protocol.agent import Agent, Settings
+from colme.protocol.agent import Agent
 from colme.protocol.network import Network
+from colme.protocol.rounds.paper import Paper
+from colme.protocol.settings import Settings
 from colme.rules.decision import Oracle
 from colme.rules.release import Profile
 
@@ -15,7 +17,7 @@ def agent(name: str, *neighbours: str) -> Agent:
             name=name,
             neighbours=neighbours,
             profile=Profile.bounded(0, 1, epsilon=5),
-            rule=Oracle(frozenset("abc")),
+            algorithm=Paper(rule=Oracle(frozenset("abc"))),
         )
     )
 

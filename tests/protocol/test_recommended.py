@@ -7,9 +7,10 @@ import pytest
 
 from colme.graph import Graph
 from colme.privacy.mechanism import SeededLaplace
-from colme.protocol.agent import Agent, Settings
+from colme.protocol.agent import Agent
 from colme.protocol.events import Begin, Received
 from colme.protocol.network import Network
+from colme.protocol.settings import Settings
 from colme.rules.release import Profile
 from colme.sim.graphs import random_regular
 from colme.sim.in_memory import agent_name, estimates, run_round
@@ -47,7 +48,7 @@ def test_before_the_first_block_ends_an_agent_is_on_its_own() -> None:
 
 def compensation(first: Agent, second: Agent) -> list[int]:
     """The noise that makes the second's next release equal to the first's with noise 0."""
-    one, other = (agent.snapshot()["state"]["stream"] for agent in (first, second))
+    one, other = (agent.snapshot()["stream"] for agent in (first, second))
     return [
         one["closed"][key] + one["noise"][key] - other["closed"][key] - other["noise"][key]
         for key in ("sum", "squares")
@@ -91,7 +92,7 @@ def test_consensus_pairs_add_up_to_the_releases() -> None:
     generator = np.random.default_rng(2)
     for _ in range(80):
         run_round(joined, generator.uniform(0, 1, 12))
-    states = [agent.snapshot()["state"] for agent in joined.agents.values()]
+    states = [agent.snapshot()["exchange"] for agent in joined.agents.values()]
     for shared, own in (("consensus", "input"), ("weight", "input_weight")):
         total = sum(state[shared] for state in states)
         assert total == pytest.approx(sum(state[own] for state in states), rel=1e-9)
@@ -112,7 +113,7 @@ def test_precise_neighbours_weigh_more() -> None:
     expected = float((precision * means).sum() / precision.sum())
     assert precision[0] > 1.02 * precision[2]
     for agent in agents:
-        state = agent.snapshot()["state"]
+        state = agent.snapshot()["exchange"]
         assert state["consensus"] / state["weight"] == pytest.approx(expected, abs=0.005)
 
 
@@ -131,7 +132,7 @@ def test_agents_at_their_own_pace_weigh_by_what_they_have() -> None:
     agents = list(joined.agents.values())
     counts = [agent.release.count for agent in agents if agent.release is not None]
     assert counts[0] > 1.8 * counts[1] > 6 * counts[2]
-    inputs = [agent.snapshot()["state"] for agent in agents]
+    inputs = [agent.snapshot()["exchange"] for agent in agents]
     expected = sum(i["input"] for i in inputs) / sum(i["input_weight"] for i in inputs)
     assert inputs[0]["input_weight"] > 3 * inputs[2]["input_weight"]
     for state in inputs:

@@ -7,9 +7,12 @@ from typing import Any
 import pytest
 
 from colme.errors import SnapshotError
-from colme.protocol.agent import Agent, Settings
-from colme.protocol.events import Begin, Received
+from colme.protocol.agent import Agent
+from colme.protocol.events import Begin, Deadline, Observe, Part, Received
 from colme.protocol.messages import SizeMessage
+from colme.protocol.rounds.paper import Paper
+from colme.protocol.rounds.state import Phase
+from colme.protocol.settings import Settings
 from colme.rules.decision import Bernstein, PowerTheta
 from colme.rules.release import Profile
 
@@ -17,7 +20,7 @@ SETTINGS = Settings(
     name="me",
     neighbours=("b", "a"),
     profile=Profile.bounded(0, 1, epsilon=1),
-    rule=Bernstein(PowerTheta(3, 1 / 5)),
+    algorithm=Paper(rule=Bernstein(PowerTheta(3, 1 / 5))),
 )
 
 
@@ -31,32 +34,44 @@ def snapshot() -> dict[str, Any]:
 
 def test_the_order_in_which_storage_returns_the_peers_does_not_matter() -> None:
     data = snapshot()
-    data["state"]["peers"] = dict(reversed(data["state"]["peers"].items()))
-    assert list(Agent.restore(SETTINGS, data).snapshot()["state"]["peers"]) == ["a", "b"]
+    data["exchange"]["peers"] = dict(reversed(data["exchange"]["peers"].items()))
+    assert list(Agent.restore(SETTINGS, data).snapshot()["exchange"]["peers"]) == ["a", "b"]
 
 
 def test_neighbours_may_have_come_and_gone() -> None:
     """Who stayed is remembered; a new one starts as an unknown one."""
     settings = replace(SETTINGS, neighbours=("a", "c"))
-    peers = Agent.restore(settings, snapshot()).snapshot()["state"]["peers"]
+    peers = Agent.restore(settings, snapshot()).snapshot()["exchange"]["peers"]
     assert list(peers) == ["a", "c"]
     assert peers["a"]["now"]["size"] is not None
-    assert peers["c"] == Agent(settings).snapshot()["state"]["peers"]["c"]
+    assert peers["c"] == Agent(settings).snapshot()["exchange"]["peers"]["c"]
 
 
 DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
-    "version": (lambda d: d.update(version=1), "version: saw 1, expected 3"),
+    "version": (lambda d: d.update(version=1), "version: saw 1, expected one of 3, 4"),
+    "newer": (lambda d: d.update(version=5), "version: saw 5, expected at most 4: a newer colme"),
+    "no version": (lambda d: d.pop("version"), "version: saw None, expected one of 3, 4"),
+    "algorithm": (
+        lambda d: d.update(algorithm="tracking"),
+        "algorithm: saw 'tracking', expected 'paper'",
+    ),
     "name": (lambda d: d.update(name="you"), "name: saw 'you', expected 'me'"),
     "bounds": (lambda d: d.update(bounds=[0, 2]), r"bounds: saw \[0, 2\], expected \[0, 1\]"),
-    "no state": (lambda d: d.pop("state"), "state: saw None"),
-    "phase": (lambda d: d["state"].update(phase="x"), "state.phase: saw 'x', expected one of"),
-    "count": (lambda d: d["state"]["stream"].update(count="7"), "state.stream.count: saw 'str'"),
-    "flag": (lambda d: d["state"]["peers"]["a"].update(suspect=1), "state.peers.a.suspect: saw 1"),
-    "nan": (lambda d: d["state"].update(consensus=float("nan")), "state.consensus: saw nan"),
-    "missing field": (lambda d: d["state"]["stream"].pop("count"), "state.stream: saw"),
+    "no state": (lambda d: d.pop("exchange"), "exchange: saw None"),
+    "phase": (
+        lambda d: d["exchange"].update(phase="x"),
+        "exchange.phase: saw 'x', expected one of",
+    ),
+    "count": (lambda d: d["stream"].update(count="7"), "stream.count: saw 'str'"),
+    "flag": (
+        lambda d: d["exchange"]["peers"]["a"].update(suspect=1),
+        "exchange.peers.a.suspect: saw 1",
+    ),
+    "nan": (lambda d: d["exchange"].update(consensus=float("nan")), "exchange.consensus: saw nan"),
+    "missing field": (lambda d: d["stream"].pop("count"), "stream: saw"),
     "message": (
-        lambda d: d["state"]["peers"]["a"]["now"]["size"].update(size=9),
-        "state.peers.a.now.size.size: saw 9, expected 1 to degree",
+        lambda d: d["exchange"]["peers"]["a"]["now"]["size"].update(size=9),
+        "exchange.peers.a.now.size.size: saw 9, expected 1 to degree",
     ),
 }
 
@@ -77,14 +92,14 @@ def test_the_numbers_of_a_damaged_state_are_not_shown(part: str) -> None:
     agent = Agent(SETTINGS)
     agent.observe(0.728123)
     data = agent.snapshot()
-    stream = data["state"]["stream"]
+    stream = data["stream"]
     exact = [str(stream["total"]), str(stream["lattice"]["sum"])]
     if part == "stream":
-        del data["state"]["stream"]["count"]
+        del data["stream"]["count"]
     elif part == "peers":
-        data["state"]["peers"]["a"] = {"copied here": data["state"]["stream"]}
+        data["exchange"]["peers"]["a"] = {"copied here": data["stream"]}
     else:
-        data["state"]["more"] = 1
+        data["exchange"]["more"] = 1
     with pytest.raises(SnapshotError, match="saw 'dict'") as caught:
         Agent.restore(SETTINGS, data)
     assert not any(number in str(caught.value) for number in exact)
@@ -93,3 +108,41 @@ def test_the_numbers_of_a_damaged_state_are_not_shown(part: str) -> None:
 def test_something_else_than_a_snapshot_is_refused() -> None:
     with pytest.raises(SnapshotError, match="a mapping"):
         Agent.restore(SETTINGS, ["not", "a", "snapshot"])  # type: ignore[arg-type]
+
+
+def test_a_field_that_is_absent_takes_its_default_but_never_in_the_stream() -> None:
+    """A later version may add a field of the exchange; what noise rests on is never guessed."""
+    data = snapshot()
+    del data["exchange"]["shared_variance"]
+    del data["exchange"]["peers"]["a"]["streak"]
+    assert Agent.restore(SETTINGS, data).snapshot() == snapshot()
+    for field in snapshot()["stream"]:
+        data = snapshot()
+        del data["stream"][field]
+        with pytest.raises(SnapshotError, match="stream: saw 'dict'"):
+            Agent.restore(SETTINGS, data)
+    data = snapshot()
+    del data["stream"]["noise"]["squares"]
+    with pytest.raises(SnapshotError, match=r"stream.noise: saw 'dict'"):
+        Agent.restore(SETTINGS, data)
+
+
+def test_what_a_step_changed_is_all_that_has_to_be_stored() -> None:
+    """The parts that `persist` names, put over those stored before, are the whole snapshot.
+
+    A message of an open round is not stored: what it brought is worth nothing after a crash.
+    """
+    agent = Agent(SETTINGS)
+    stored = agent.snapshot()
+    for event in (
+        Observe(0.5),
+        Observe(0.25),
+        Begin(1, (5, -3)),
+        Deadline(),
+        Observe(0.75),
+    ):
+        effects = agent.step(event)
+        stored |= agent.snapshot(effects.persist)
+        if agent.phase is Phase.IDLE or isinstance(event, Begin):
+            assert stored == agent.snapshot()
+    assert agent.observe(0.5).persist == {Part.STREAM}

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from colme.graph import Graph
-from colme.protocol.agent import Agent, Settings
+from colme.protocol.agent import Agent
 from colme.protocol.network import Network
+from colme.protocol.settings import Settings
 from colme.rules.release import Blocks, Profile
 from colme.sim.in_memory import agent_name, estimates, run_round
 from colme.sim.kernel.arrays import Array

@@ -15,8 +15,8 @@ from colme.node.rounds.pacing import Free
 from colme.node.state import Store
 from colme.node.state.database import FILE
 from colme.node.state.stored import Progress
-from colme.protocol.agent import Settings
 from colme.protocol.messages import ConsensusMessage, Message, ReleaseMessage, SizeMessage
+from colme.protocol.settings import Settings
 from colme.rules.release import Profile
 
 PATIENCE = 20.0

@@ -2,24 +2,24 @@
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 from colme.node.state import Commit, Store
 from colme.node.wire import Standing, encode
 from colme.privacy.ledger import Ledger, entry_between
-from colme.protocol.agent import Agent, Settings
+from colme.protocol.agent import Agent
 from colme.protocol.events import Begin
 from colme.protocol.messages import ReleaseMessage
-from colme.rules.release import EVERY_SAMPLE, Profile
+from colme.protocol.rounds.paper import Paper
+from colme.protocol.settings import Settings
+from colme.rules.release import Profile
 
 PROFILE = Profile.bounded(0, 1, epsilon=1)
 
 
 def rounds() -> Iterator[Commit]:
     """One sample a round, noised by itself, as agent `me` would store it; for ever."""
-    settings = Settings.recommended("me", (), PROFILE)
-    agent = Agent(replace(settings, schedule=EVERY_SAMPLE))
+    agent = Agent(Settings(name="me", neighbours=(), profile=PROFILE, algorithm=Paper()))
     while True:
         before, number = Ledger.of(agent), agent.round + 1
         agent.observe(0.26)

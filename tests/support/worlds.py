@@ -6,8 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from colme.graph import Graph
-from colme.protocol.agent import Agent, Settings
+from colme.protocol.agent import Agent
 from colme.protocol.network import Network
+from colme.protocol.rounds.paper import Paper
+from colme.protocol.settings import Settings
 from colme.rules.consensus import AlphaSchedule, stepped_alpha
 from colme.rules.decision import DecisionRule
 from colme.rules.release import Profile
@@ -73,8 +75,7 @@ def join(
                     name=agent_name(a),
                     neighbours=tuple(map(agent_name, graph.neighbours(a).tolist())),
                     profile=profiles[a],
-                    rule=rule(a),
-                    alpha=alpha,
+                    algorithm=Paper(rule=rule(a), alpha=alpha),
                 )
             )
             for a in range(graph.agents)

@@ -12,7 +12,8 @@ from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field, mode
 
 from colme.configuration import Table, read_toml, validated
 from colme.errors import ConfigError
-from colme.protocol.agent import Settings
+from colme.protocol.rounds.paper import Paper
+from colme.protocol.settings import Settings
 from colme.rules.decision import Bernstein, PowerTheta
 from colme.rules.release import Profile
 
@@ -207,8 +208,8 @@ class NodeConfig(Table):
         neighbours = tuple(neighbour.name for neighbour in self.neighbours)
         if self.agreed.rule == "paper":
             theta = self.agreed.theta
-            rule = Bernstein(PowerTheta(theta.scale, theta.exponent))
-            return Settings(name=name, neighbours=neighbours, profile=self.profile, rule=rule)
+            paper = Paper(rule=Bernstein(PowerTheta(theta.scale, theta.exponent)))
+            return Settings(name=name, neighbours=neighbours, profile=self.profile, algorithm=paper)
         return Settings.recommended(
             name, neighbours, self.profile, release_squares=self.privacy.sigma2 is None
         )

@@ -129,7 +129,7 @@ class Node:
             local=estimate.local,
             class_size=estimate.class_size,
             collaborative=estimate.collaborative,
-            samples=agent.counts[0],
+            samples=agent.counts.taken,
         )
 
     async def take(self, samples: Sequence[float]) -> None:
@@ -171,7 +171,7 @@ class Node:
             began=parts.driver.began,
             ended=parts.driver.ended,
             samples=SampleCounts(
-                taken=agent.counts[0],
+                taken=agent.counts.taken,
                 released=ledger.samples,
                 waiting=ledger.waiting,
                 clamped=agent.clamped,

@@ -27,12 +27,12 @@ class Ledger:
     @classmethod
     def of(cls, agent: Agent) -> Self:
         """As of the last round begun."""
-        taken, released, blocks = agent.counts
+        counts = agent.counts
         return cls(
             epsilon=agent.settings.profile.epsilon,
-            samples=released,
-            blocks=blocks,
-            waiting=taken - released,
+            samples=counts.released,
+            blocks=counts.blocks,
+            waiting=counts.taken - counts.released,
         )
 
     def describe(self, *, releases: int | None = None) -> str:

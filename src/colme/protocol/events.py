@@ -1,6 +1,7 @@
 """What an agent is told, and the work it asks for in return."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from colme.protocol.messages import Message
 
@@ -58,10 +59,22 @@ class Estimate:
     collaborative: bool
 
 
+class Part(StrEnum):
+    """A part of an agent's state that is stored as a whole. All together are its snapshot."""
+
+    STREAM = "stream"
+    """The samples taken in and what has been released of them: never to be lost, nor to be put
+    back to an older one, since that would noise samples twice."""
+    EXCHANGE = "exchange"
+    """What it has told its neighbours and heard from them."""
+
+
+EVERYTHING = frozenset(Part)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effects:
-    """Save the agent's snapshot if `persist`, then `send`, then tell the owner (`publish`)."""
+    """Save the parts of the agent's snapshot that `persist` names, all in one step, then `send`."""
 
-    persist: bool = False
+    persist: frozenset[Part] = frozenset()
     send: tuple[tuple[str, Message], ...] = ()
-    publish: Estimate | None = None

@@ -5,9 +5,12 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Self
 
 from colme.errors import ConfigError
-from colme.protocol.agent import Agent, Settings
+from colme.protocol.agent import Agent
+from colme.protocol.algorithm import Algorithm
+from colme.protocol.algorithms import named
 from colme.protocol.events import Begin, Effects, Estimate, Received
 from colme.protocol.messages import Message
+from colme.protocol.settings import Settings
 from colme.rules.release import Profile
 
 NoiseSource = Callable[[float], int]
@@ -36,11 +39,15 @@ class Network:
         *,
         profile: Profile,
         noise: NoiseSource,
+        algorithm: Algorithm | str = "recommended",
     ) -> Self:
-        """Agents as recommended that share a profile, from each one's list of neighbours."""
+        """Agents that share a profile and an algorithm, from each one's list of neighbours."""
+        shared = named(algorithm) if isinstance(algorithm, str) else algorithm
         return cls(
             (
-                Agent(Settings.recommended(name, tuple(peers), profile))
+                Agent(
+                    Settings(name=name, neighbours=tuple(peers), profile=profile, algorithm=shared)
+                )
                 for name, peers in neighbours.items()
             ),
             noise,

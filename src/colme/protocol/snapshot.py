@@ -1,7 +1,10 @@
-"""An agent's state as plain data and back. The state's own type hints are the format."""
+"""An agent's state as plain data and back. The state's own type hints are the format.
 
-from collections.abc import Collection, Mapping
-from dataclasses import fields, is_dataclass
+A stored state outlives the version that wrote it: `upgrades` brings it up to this one.
+"""
+
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import Enum
 from functools import cache
 from math import isfinite
@@ -9,31 +12,55 @@ from types import NoneType, UnionType
 from typing import Any, cast, get_args, get_origin, get_type_hints
 
 from colme.errors import InvalidValue, SnapshotError
-from colme.protocol.state import Peer, State
+from colme.protocol.events import Part
+from colme.protocol.settings import Settings
+from colme.protocol.stream import Stream
+from colme.protocol.upgrades import VERSION, upgraded
 
-VERSION = 3
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What a whole snapshot holds."""
+
+    stream: Stream
+    exchange: Any
 
 
-def dump(state: State, *, name: str, bounds: tuple[float, float]) -> dict[str, Any]:
+def dump(settings: Settings, parts: Mapping[Part, Any]) -> dict[str, Any]:
     """Plain data: dicts, lists, strings and numbers that JSON keeps exactly."""
-    return {"version": VERSION, "name": name, "bounds": list(bounds), "state": _plain(state)}
+    return {
+        "version": VERSION,
+        "algorithm": settings.algorithm.name,
+        "name": settings.name,
+        "bounds": list(settings.profile.bounds),
+        **{part.value: _plain(state) for part, state in parts.items()},
+    }
 
 
-def load(
-    data: Mapping[str, Any], *, name: str, bounds: tuple[float, float], neighbours: Collection[str]
-) -> State:
-    """The state that `dump` wrote, for the same agent: neighbours may have come and gone.
+def load(data: Mapping[str, Any], settings: Settings, *, exchange: type) -> Stored:
+    """The parts that `dump` wrote, for the same agent.
 
     And for the same bounds: sums are kept in steps of their lattice.
     """
     if not isinstance(data, Mapping):
-        raise SnapshotError("snapshot", data, "a mapping with version, name, bounds and state")
-    for field, expected in (("version", VERSION), ("name", name), ("bounds", list(bounds))):
-        if data.get(field) != expected:
+        raise SnapshotError("snapshot", data, "a mapping with version, name, bounds and parts")
+    data = upgraded(data)
+    for field, expected in (
+        ("name", settings.name),
+        ("bounds", list(settings.profile.bounds)),
+        ("algorithm", settings.algorithm.name),
+    ):
+        # A state from before the first exchange of an earlier version may be anybody's.
+        if data.get(field) != expected and not (field == "algorithm" and data.get(field) is None):
             raise SnapshotError(field, data.get(field), repr(expected))
-    state: State = _typed(State, data.get("state"), "state")
-    state.peers = {peer: state.peers.get(peer, Peer()) for peer in neighbours}
-    return state
+    # Nothing in the stream takes a default: a sample could then be noised twice, or not at all.
+    stream: Stream = _typed(Stream, data.get(Part.STREAM), Part.STREAM, exact=True)
+    squares = settings.algorithm.release_squares
+    if stream.blocks and stream.with_squares != squares:
+        # Squares of blocks that were noised without them would go out with no noise.
+        expected = f"{stream.with_squares}, as in the blocks released so far"
+        raise SnapshotError("release_squares", squares, expected)
+    return Stored(stream, _typed(exchange, data.get(Part.EXCHANGE), Part.EXCHANGE, exact=False))
 
 
 def _plain(value: Any) -> Any:
@@ -60,28 +87,32 @@ def _field_names(kind: type) -> tuple[str, ...] | None:
 _hints = cache(get_type_hints)
 
 
-def _typed(kind: Any, value: Any, path: str) -> Any:
-    """`value` as `kind`, or an error that names the path to what does not fit."""
+@cache
+def _required(kind: type) -> frozenset[str]:
+    """The fields of a dataclass that have no default."""
+    return frozenset(
+        field.name
+        for field in fields(kind)
+        if field.default is MISSING and field.default_factory is MISSING
+    )
+
+
+def _typed(kind: Any, value: Any, path: str, *, exact: bool) -> Any:
+    """`value` as `kind`, or an error that names the path to what does not fit.
+
+    Unless `exact`, a field that is absent takes its default.
+    """
     if isinstance(kind, UnionType):
         (kind,) = (option for option in get_args(kind) if option is not NoneType)
-        return None if value is None else _typed(kind, value, path)
+        return None if value is None else _typed(kind, value, path, exact=exact)
     if get_origin(kind) is dict:
         _require(isinstance(value, dict), path, value, "a mapping")
         item = get_args(kind)[1]
-        return {key: _typed(item, entry, f"{path}.{key}") for key, entry in value.items()}
+        return {
+            key: _typed(item, entry, f"{path}.{key}", exact=exact) for key, entry in value.items()
+        }
     if is_dataclass(kind):
-        hints = _hints(cast(type, kind))
-        _require(
-            isinstance(value, dict) and value.keys() == hints.keys(),
-            path,
-            value,
-            f"a mapping with {', '.join(hints)}",
-        )
-        parts = {key: _typed(hint, value[key], f"{path}.{key}") for key, hint in hints.items()}
-        try:
-            return kind(**parts)  # type: ignore[operator]  # a dataclass type, not an instance
-        except InvalidValue as error:
-            raise SnapshotError(f"{path}.{error.field}", error.seen, error.expected) from error
+        return _of_fields(cast(type, kind), value, path, exact=exact)
     if issubclass(kind, Enum):
         options = [option.value for option in kind]
         _require(value in options, path, value, f"one of {options}")
@@ -94,8 +125,25 @@ def _typed(kind: Any, value: Any, path: str) -> Any:
     return value
 
 
+def _of_fields(kind: type, value: Any, path: str, *, exact: bool) -> Any:
+    hints = _hints(kind)
+    names = value.keys() if isinstance(value, dict) else set()
+    needed = hints.keys() if exact else _required(kind)
+    _require(
+        isinstance(value, dict) and needed <= names <= hints.keys(),
+        path,
+        value,
+        f"a mapping with {', '.join(hints)}",
+    )
+    parts = {key: _typed(hints[key], value[key], f"{path}.{key}", exact=exact) for key in names}
+    try:
+        return kind(**parts)
+    except InvalidValue as error:
+        raise SnapshotError(f"{path}.{error.field}", error.seen, error.expected) from error
+
+
 def _require(condition: bool, path: str, seen: object, expected: str) -> None:
     if not condition:
         # A stream and whatever holds it have exact sums in them, which no error may show.
-        private = path.startswith("state.stream") or isinstance(seen, dict | list)
+        private = path.startswith(Part.STREAM) or isinstance(seen, dict | list)
         raise SnapshotError(path, type(seen).__name__ if private else seen, expected)

@@ -31,18 +31,31 @@ class Stream:
     """
 
     count: int = 0
+    """Samples taken in. It never falls: block ends are counted by it."""
     total: float = 0.0
+    """Their exact sum, clamped to the bounds: the owner's, never sent."""
     lattice: Totals = field(default_factory=Totals)
+    """The same in lattice steps from the midpoint, and their squares: exact, never sent."""
     clamped: int = 0
+    """Samples that lay outside the bounds. It depends on their values: for the owner alone."""
     block_end: int = 0
+    """The count at which the open block ends."""
     closed_count: int = 0
+    """The count at the end of the last closed block."""
     closed: Totals = field(default_factory=Totals)
+    """`lattice` then: what the next release covers."""
     blocks_due: int = 0
+    """Closed blocks that have had no noise yet: each takes its draws once, in `publish`."""
     released_count: int = 0
+    """Samples that have had their noise. None of them may ever get another draw."""
     released: Totals = field(default_factory=Totals)
+    """`closed` at the last release, without its noise: never sent, never lost."""
     noise: Totals = field(default_factory=Totals)
+    """All draws so far, added up: secret. Whoever knows them can take them off again."""
     blocks: int = 0
+    """Blocks that have had their noise: the draws in `noise`."""
     with_squares: bool = False
+    """Whether the squares of those blocks have had theirs too; without it they must not go out."""
 
     @property
     def mean(self) -> float:

@@ -1,25 +1,89 @@
 """Is this neighbour in my class? Every rule is symmetric in the two releases."""
 
+import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import inf, log, sqrt
-from typing import Protocol
+from typing import Any, ClassVar, Self
 
-from colme.errors import ConfigError
+from colme.errors import ConfigError, UnknownOption
 from colme.rules.bernstein import simple_threshold, threshold
 from colme.rules.release import Profile, Release
 
+Theta = Callable[[int], float]
+"""The level of a test, by the time t."""
 
-class DecisionRule(Protocol):
-    """chi of Sec. III-C."""
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """What a rule may be tuned to: how many agents, how many neighbours each, their privacy."""
+
+    agents: int
+    degree: float
+    epsilon: float
+
+
+class DecisionRule(ABC):
+    """chi of Sec. III-C. Symmetric: both ends of an edge decide alike, from the same releases.
+
+    A rule of one's own is a subclass, most often of `ThresholdRule`; its fields, those of a frozen
+    dataclass, are part of what neighbours have to agree on.
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def tuned(cls, name: str, situation: Situation, options: Mapping[str, Any]) -> Self:
+        """The rule with these fields, as a configuration has them; `name` is its name there.
+
+        What they leave open is as suits the situation.
+        """
+        known = list(inspect.signature(cls).parameters)
+        for option in options:
+            if option not in known:
+                raise UnknownOption(option, name, known)
+        given = {
+            option: theta_from(value) if option == "theta" else value
+            for option, value in options.items()
+            if (option, value) != ("theta", "paper")
+        }
+        try:
+            return cls(**(cls.suited(situation) | given))
+        except TypeError as error:
+            raise ConfigError("rule", f"{name} with {given}", f"other options ({error})") from None
+
+    @classmethod
+    def suited(cls, situation: Situation) -> dict[str, Any]:
+        """Fields that follow from the situation where nobody gives them."""
+        return {}
+
+    @abstractmethod
     def accepts(self, peer: str, mine: Release, theirs: Release) -> bool:
         """Whether `peer` looks to be of my class."""
-        ...
 
     def parameter(self, profile: Profile, count: int, blocks: int) -> float:
-        """The Bernstein parameter that a release has to carry for this rule."""
-        ...
+        """The Bernstein parameter that a release has to carry for this rule: Lemma 3's."""
+        return profile.released_parameter(count, blocks)
+
+
+class ThresholdRule(DecisionRule):
+    """Every rule but the oracle: two means that differ by less than a threshold look alike."""
+
+    __slots__ = ()
+
+    inclusive: ClassVar[bool] = False
+    """Whether a difference of exactly the threshold is accepted."""
+
+    @abstractmethod
+    def threshold(self, mine: Release, theirs: Release) -> float:
+        """z, from what the two releases carry. One that does not look at their means is a table
+        over rounds for the simulator, which then runs at full speed."""
+
+    def accepts(self, peer: str, mine: Release, theirs: Release) -> bool:
+        """|difference| < z, or <= z where the rule is inclusive."""
+        distance, z = abs(mine.mean - theirs.mean), self.threshold(mine, theirs)
+        return distance <= z if self.inclusive else distance < z
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +139,29 @@ def nearest_paper_theta(degree: float, epsilon: float) -> PowerTheta:
     return PAPER_THETA[min(PAPER_THETA, key=distance)]
 
 
+def theta_from(value: Any) -> Theta:
+    """A schedule as configurations have it, scale and exponent, or itself."""
+    if callable(value):
+        schedule: Theta = value
+        return schedule
+    if not isinstance(value, Mapping) or value.keys() != {"scale", "exponent"}:
+        raise ConfigError("theta", value, "'paper', or a table with scale and exponent")
+    for option, seen in value.items():
+        if isinstance(seen, bool) or not isinstance(seen, int | float):
+            raise ConfigError(f"theta.{option}", seen, "a number")
+    return PowerTheta(float(value["scale"]), float(value["exponent"]))
+
+
 @dataclass(frozen=True, slots=True)
-class Bernstein:
+class Bernstein(ThresholdRule):
     """The paper's hypothesis test: |difference| < z_theta (Sec. III-C.1)."""
 
-    theta: Callable[[int], float]
+    theta: Theta
+
+    @classmethod
+    def suited(cls, situation: Situation) -> dict[str, Any]:
+        """theta of Sec. V, or of the nearest entry of its table."""
+        return {"theta": nearest_paper_theta(situation.degree, situation.epsilon)}
 
     def threshold(self, mine: Release, theirs: Release) -> float:
         """z of Sec. III-C.1, with each side's own variance and parameter."""
@@ -87,33 +169,21 @@ class Bernstein:
         theta = self.theta(min(mine.count, theirs.count))
         return simple_threshold(theta, mine.variance + theirs.variance, mine.beta + theirs.beta)
 
-    def accepts(self, peer: str, mine: Release, theirs: Release) -> bool:
-        """chi_a(b; theta)."""
-        return abs(mine.mean - theirs.mean) < self.threshold(mine, theirs)
-
-    def parameter(self, profile: Profile, count: int, blocks: int) -> float:
-        """Lemma 3's."""
-        return profile.released_parameter(count, blocks)
-
 
 @dataclass(frozen=True, slots=True)
-class TightBernstein:
+class TightBernstein(ThresholdRule):
     """The first threshold of Sec. II-D, with parameters that do not add up: no tuning needed.
 
     With v the variances and b the larger of the tight parameters, z = b s + sqrt(b^2 s^2 + 2 (v_a +
     v_b) s) holds the type-I error at theta, s = ln(2 / theta); theta = 1 / t serves everywhere.
     """
 
-    theta: Callable[[int], float] = INVERSE_THETA
+    theta: Theta = INVERSE_THETA
 
     def threshold(self, mine: Release, theirs: Release) -> float:
         """z, from releases that carry their tight parameter."""
         theta = self.theta(min(mine.count, theirs.count))
         return threshold(theta, mine.variance + theirs.variance, max(mine.beta, theirs.beta))
-
-    def accepts(self, peer: str, mine: Release, theirs: Release) -> bool:
-        """Whether the means may be the same."""
-        return abs(mine.mean - theirs.mean) < self.threshold(mine, theirs)
 
     def parameter(self, profile: Profile, count: int, blocks: int) -> float:
         """What a release has to carry for this rule."""
@@ -121,8 +191,10 @@ class TightBernstein:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OptimisticDistance:
+class OptimisticDistance(ThresholdRule):
     """|difference| - beta_delta(a) - beta_delta(b) <= 0, adjusted for noise (Sec. III-C.2)."""
+
+    inclusive: ClassVar[bool] = True
 
     degree: int
     agents: int
@@ -134,23 +206,24 @@ class OptimisticDistance:
         if not 1 <= self.degree < self.agents:
             raise ConfigError("degree", self.degree, f"1 to agents - 1 = {self.agents - 1}")
 
+    @classmethod
+    def suited(cls, situation: Situation) -> dict[str, Any]:
+        """For a network of this size; where degrees differ, their mean is r."""
+        return {"degree": max(1, round(situation.degree)), "agents": situation.agents}
+
     def radius(self, release: Release) -> float:
         """beta-tilde_delta of Sec. III-C.2; `variance` is its (sigma2 + sigma2_dp) / t."""
         t = release.count
         gamma = self.delta / (4 * self.degree * self.agents)
         return sqrt(2 * release.variance * (1 + 1 / t) * log(sqrt(t + 1) / gamma))
 
-    def accepts(self, peer: str, mine: Release, theirs: Release) -> bool:
-        """chi-tilde_a(b; delta)."""
-        return abs(mine.mean - theirs.mean) <= self.radius(mine) + self.radius(theirs)
-
-    def parameter(self, profile: Profile, count: int, blocks: int) -> float:
-        """Lemma 3's."""
-        return profile.released_parameter(count, blocks)
+    def threshold(self, mine: Release, theirs: Release) -> float:
+        """beta_delta(a) + beta_delta(b)."""
+        return self.radius(mine) + self.radius(theirs)
 
 
 @dataclass(frozen=True, slots=True)
-class Oracle:
+class Oracle(DecisionRule):
     """Knows the truth: the benchmark of Theorem 1. For simulation only."""
 
     classmates: frozenset[str]
@@ -159,6 +232,11 @@ class Oracle:
         """Whether the peer is in my class."""
         return peer in self.classmates
 
-    def parameter(self, profile: Profile, count: int, blocks: int) -> float:
-        """Lemma 3's."""
-        return profile.released_parameter(count, blocks)
+
+RULES: Mapping[str, type[DecisionRule]] = {
+    "bernstein": Bernstein,
+    "tight": TightBernstein,
+    "optimistic": OptimisticDistance,
+    "oracle": Oracle,
+}
+"""Their names in configurations."""

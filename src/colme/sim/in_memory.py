@@ -8,8 +8,10 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from colme.graph import Graph, IntArray
-from colme.protocol.agent import Agent, Settings
+from colme.protocol.agent import Agent
 from colme.protocol.network import Network, NoiseSource
+from colme.protocol.rounds.paper import Paper
+from colme.protocol.settings import Settings
 from colme.rules.bernstein import uniform_parameter
 from colme.rules.consensus import AlphaSchedule, stepped_alpha
 from colme.rules.decision import DecisionRule, Oracle
@@ -77,8 +79,7 @@ class Population:
                         name=agent_name(a),
                         neighbours=tuple(map(agent_name, self.graph.neighbours(a).tolist())),
                         profile=self.profile(a),
-                        rule=rule(a),
-                        alpha=alpha,
+                        algorithm=Paper(rule=rule(a), alpha=alpha),
                     )
                 )
                 for a in range(self.graph.agents)

@@ -15,11 +15,12 @@ from colme.node.rounds.pacing import Pacing
 from colme.node.rounds.plausible import require_plausible
 from colme.node.state import Store
 from colme.node.wire import Reason, Refused, Standing
-from colme.protocol.agent import Agent, Settings
+from colme.protocol.agent import Agent
 from colme.protocol.events import Begin, Deadline, Event, Received, Returned
 from colme.protocol.messages import Message
 from colme.protocol.network import NoiseSource
-from colme.protocol.state import SUSPECT_AFTER, Phase
+from colme.protocol.rounds.state import SUSPECT_AFTER, Phase
+from colme.protocol.settings import Settings
 from colme.protocol.stream import is_finite_number
 
 LONGEST_TICK = 1.0
@@ -245,9 +246,9 @@ class Driver:
         self._observe(self._supply(number))
         draws = tuple(self._noise(scale) for scale in self.agent.draws_due)
         self._step(Begin(number, draws))
-        _, released, blocks = self.agent.counts
+        counts = self.agent.counts
         self._metrics.round_began(number)
-        self._metrics.released(samples=released, blocks=blocks)
+        self._metrics.released(samples=counts.released, blocks=counts.blocks)
         for peer in self._settings.neighbours:
             self._metrics.peer_is_suspect(peer, peer in self.agent.suspects)
         if first:

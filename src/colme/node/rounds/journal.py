@@ -11,7 +11,7 @@ from colme.node.state import Commit, Store
 from colme.node.wire import Standing, encode
 from colme.privacy.ledger import Ledger, entry_between
 from colme.protocol.agent import Agent
-from colme.protocol.events import Effects
+from colme.protocol.events import EVERYTHING, Effects, Part
 from colme.protocol.messages import Message, ReleaseMessage
 
 
@@ -19,7 +19,7 @@ from colme.protocol.messages import Message, ReleaseMessage
 class _Pending:
     """What one transaction stores, and what is done once it is durable."""
 
-    persist: bool = False
+    persist: frozenset[Part] = frozenset()
     send: list[tuple[str, Message]] = field(default_factory=list)
     stored: list["asyncio.Future[None]"] = field(default_factory=list)
     marks: dict[str, int] = field(default_factory=dict)
@@ -86,7 +86,7 @@ class Journal:
         stored.add_done_callback(_noted)
         self._pending.stored.append(stored)
         self._pending.marks |= marks
-        self.apply(Effects(persist=True))
+        self.apply(Effects(persist=EVERYTHING))
         return stored
 
     def remember(self, peer: str, standing: Standing) -> None:

@@ -1,8 +1,9 @@
 """Messages that are valid, yet nobody honest would send: they must not upset anybody's numbers."""
 
 from colme.node.wire import Reason, Refused
-from colme.protocol.agent import Settings
 from colme.protocol.messages import ConsensusMessage, Message, ReleaseMessage
+from colme.protocol.rounds.paper import Paper
+from colme.protocol.settings import Settings
 from colme.rules.pooling import LARGEST_EXCESS
 
 DEVIATIONS = 40.0
@@ -23,7 +24,7 @@ def require_plausible(peer: str, message: Message, settings: Settings) -> None:
                 raise Refused(Reason.INVALID_VALUE, peer, "mean", release.mean, expected)
         case ConsensusMessage(value=value, weight=weight, excess=excess):
             # The paper's value is the mean itself, and starts at 0, wherever the bounds are.
-            weight = weight if settings.pooled else 1.0
+            weight = 1.0 if isinstance(settings.algorithm, Paper) else weight
             far = weight * (HALF_RANGES * profile.half_range + abs(profile.midpoint))
             if not abs(value - weight * profile.midpoint) <= far:
                 expected = f"a mean near {profile.midpoint:g}, and a weight that is not negative"

@@ -10,6 +10,7 @@ from typing import Any, Self
 from colme.node.state.database import damaged
 from colme.node.wire import Standing
 from colme.privacy.ledger import Entry
+from colme.protocol.upgrades import upgraded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,10 +47,10 @@ class Progress:
         """Of `Agent.snapshot`; None is an agent that has not begun."""
         if snapshot is None:
             return cls()
-        state = snapshot["state"]
-        stream = state["stream"]
+        now = upgraded(snapshot)
+        stream = now["stream"]
         return cls(
-            round=state["round"],
+            round=now["exchange"]["round"],
             taken=stream["count"],
             released=stream["released_count"],
             blocks=stream["blocks"],

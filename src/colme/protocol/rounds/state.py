@@ -1,10 +1,9 @@
-"""All that an agent remembers, as plain values: what a snapshot holds."""
+"""All that an agent remembers of its rounds, as plain values: what a snapshot holds."""
 
 from dataclasses import dataclass, field
 from enum import Enum
 
 from colme.protocol.messages import ConsensusMessage, Message, ReleaseMessage, SizeMessage
-from colme.protocol.stream import Stream
 
 SUSPECT_AFTER = 3
 """Missed rounds in a row after which nobody waits for a neighbour any more."""
@@ -68,19 +67,33 @@ class Peer:
 
     # The paper starts every consensus value at 0, so all of "round 0" is known to all.
     consensus: float = 0.0
+    """Its value of `consensus_round`, for my next mix: a numerator where consensus is tracked."""
     weight: float = 0.0
+    """The denominator to it."""
     excess: float | None = None
+    """What it gossiped with it; None before its first release."""
     consensus_round: int = 0
+    """The round of that value. One of an older round than the last is not mixed."""
     looks_alike: bool = False
+    """What the rule said when both releases were last here: the topology that resets alpha."""
     accepted: bool = False
+    """Whether I told it, this round, that I use the edge."""
     now: Inbox = field(default_factory=Inbox)
+    """Its messages of my current round."""
     ahead: Inbox = field(default_factory=Inbox)
+    """Its messages of the next round, which it began before me."""
     late: int = 0
+    """How many of its messages came after their exchange had closed, ever."""
     late_now: bool = False
+    """Whether one did in this round."""
     suspect: bool = False
+    """Whether I have stopped waiting for it."""
     streak: int = 0
+    """Rounds in a row that speak against its standing."""
     returned: bool = False
+    """Whether it said that it is back: it is trusted again from the next round on."""
     missed: bool = False
+    """Whether it missed an exchange of this round: the rest of the round does not wait for it."""
 
     def awaited(self, exchange: Phase) -> bool:
         """Whether to wait for it: not for one that missed an exchange of this round already.
@@ -114,21 +127,38 @@ class Peer:
 
 
 @dataclass(slots=True)
-class State:
-    """An agent between two events."""
+class RoundState:
+    """The rounds of an agent between two events. A node that loses it starts its averages anew.
+
+    What protects privacy is in the `Stream`; yet `round` must not fall back: a neighbour takes
+    no message of a round that it has seen.
+    """
 
     round: int = 0
+    """The last round begun; 0 before the first."""
     phase: Phase = Phase.IDLE
+    """Which exchange of it is open."""
     consensus: float = 0.0
+    """What I sent last: mu-tilde-hat, or the numerator where consensus is tracked."""
     weight: float = 0.0
+    """The denominator to it."""
     excess: float = 0.0
+    """The gossiped excess of the neighbourhood's spread over what noise explains."""
     input: float = 0.0
+    """My own part in the numerator when it was last tracked."""
     input_weight: float = 0.0
+    """My own part in the denominator then."""
     shared_rounds: int = 0
+    """Rounds in which I have tracked: those since my first release."""
     age: int = 0
+    """The time of the alpha schedule: rounds since the topology around me last changed."""
     class_size: int = 1
+    """How many look alike, I included, as last announced."""
     shared: float = 0.0
+    """The mean that the answer rests on where I trust it. The owner's, not sent."""
     shared_variance: float = 0.0
+    """Its variance, for the answer's interval."""
     trust: float = 0.0
-    stream: Stream = field(default_factory=Stream)
+    """The weight of `shared` in the answer; the rest is my exact mean's."""
     peers: dict[str, Peer] = field(default_factory=dict)
+    """By name, in order: sums over neighbours are repeated bit for bit."""

@@ -1,0 +1,52 @@
+"""What every algorithm says: what it releases and when, what it exchanges, how it answers."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from colme.protocol.events import Effects, Estimate, Event
+from colme.protocol.own_data import OwnData
+from colme.rules.release import Profile, ReleaseSchedule
+
+
+class Exchange(ABC):
+    """What one agent exchanges with its neighbours, and what it makes of that: a pure machine."""
+
+    state: Any
+    """All that it remembers, a dataclass: the part `exchange` of a snapshot."""
+
+    @abstractmethod
+    def step(self, event: Event) -> Effects:
+        """Take one event other than a sample. An illegal one raises and changes nothing."""
+
+    @abstractmethod
+    def resume(self, state: Any) -> None:
+        """Go on from a stored state; neighbours may have come and gone since."""
+
+    @abstractmethod
+    def estimate(self) -> Estimate:
+        """The owner's answer, never sent. There is a sample."""
+
+
+class Algorithm(ABC):
+    """One object, shared by library, simulator and node; `colme.algorithms` lists those with names.
+
+    Frozen, with its options as fields. It holds no state: what an agent remembers is in its
+    `OwnData` and in the `Exchange` that the algorithm makes for it.
+    """
+
+    __slots__ = ()
+
+    name: ClassVar[str]
+    """Kept in states and compared between neighbours: never an alias."""
+
+    release_squares: bool
+    """Publish noisy sums of squares too, and use the variance they bound for the profile's."""
+
+    @abstractmethod
+    def schedule_for(self, profile: Profile) -> ReleaseSchedule:
+        """Where blocks end: a function of public facts."""
+
+    @abstractmethod
+    def exchange(self, own: OwnData, neighbours: Sequence[str]) -> Exchange:
+        """The machine of one agent, before its first event."""

@@ -1,0 +1,44 @@
+"""The algorithms that have a name: the one place that lists them.
+
+| name | what is exchanged | answer |
+|---|---|---|
+| `paper` | release, class size, consensus value, in rounds | Algorithm 1 |
+| `tracking` | the same with weights and a pooled excess, in rounds | weighs the shared mean |
+
+`recommended` is an alias. What is kept or compared (states, agreements between neighbours, saved
+scenarios, labels of results) has the name it stands for, so that to move it changes nobody's
+meaning.
+"""
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from colme.errors import ConfigError, UnknownOption
+from colme.protocol.algorithm import Algorithm
+from colme.protocol.rounds.paper import Paper
+from colme.protocol.rounds.tracking import Tracking
+
+ALGORITHMS: Mapping[str, type[Algorithm]] = {kind.name: kind for kind in (Paper, Tracking)}
+
+ALIASES: Mapping[str, str] = {"recommended": Tracking.name}
+
+
+def resolved(name: str) -> str:
+    """The name itself, or the one that an alias stands for."""
+    return ALIASES.get(name, name)
+
+
+def named(name: str, **options: Any) -> Algorithm:
+    """The algorithm of this name with these options."""
+    kind = ALGORITHMS.get(resolved(name))
+    if kind is None:
+        close = difflib.get_close_matches(name, [*ALGORITHMS, *ALIASES], n=1)
+        known = f"{close[0]!r}, perhaps" if close else f"one of {', '.join(ALGORITHMS)}"
+        raise ConfigError("algorithm", name, known)
+    known_options = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+    for option in options:
+        if option not in known_options:
+            raise UnknownOption(option, kind.name, known_options)
+    return kind(**options)

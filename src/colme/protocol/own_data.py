@@ -1,0 +1,88 @@
+"""An agent's own data: taken in, released in blocks, and known exactly to the owner alone."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from colme.protocol.stream import Spread, Stream
+from colme.rules.decision import DecisionRule
+from colme.rules.interval import empirical_margin, known_variance_margin
+from colme.rules.release import Profile, Release, ReleaseSchedule
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """How far an agent's data have come. Counts are public."""
+
+    taken: int
+    """Samples taken in."""
+    released: int
+    """Samples that a release covers."""
+    blocks: int
+    """Blocks noised so far, each once."""
+
+
+class OwnData:
+    """The samples of one agent, how they are released, and what of it is public."""
+
+    def __init__(self, profile: Profile, schedule: ReleaseSchedule, *, squares: bool) -> None:
+        self.profile = profile
+        self.schedule = schedule
+        self.squares = squares
+        """Whether noisy sums of squares are released too, and the variance follows from them."""
+        self.stream = Stream()
+
+    def observe(self, value: float) -> None:
+        """Take in a sample."""
+        self.stream.observe(value, self.profile, self.schedule)
+
+    @property
+    def draws_due(self) -> tuple[float, ...]:
+        """The scales of the discrete Laplace draws that the next `publish` must bring, in order."""
+        one = (self.profile.lattice_scale, self.profile.square_lattice_scale)
+        per_block = one if self.squares else one[:1]
+        return per_block * self.stream.blocks_due
+
+    def publish(self, noise: Sequence[int]) -> None:
+        """Release all closed blocks, each with its own draws."""
+        self.stream.publish(noise, squares=self.squares)
+
+    @property
+    def counts(self) -> Counts:
+        """Of samples and blocks."""
+        stream = self.stream
+        return Counts(taken=stream.count, released=stream.released_count, blocks=stream.blocks)
+
+    @property
+    def spread(self) -> Spread:
+        """What is public about the variance of the data: as configured, or as released."""
+        if self.squares:
+            return self.stream.spread(self.profile)
+        sigma2 = self.profile.sigma2
+        return Spread(bound=sigma2, estimate=sigma2, certain=True)
+
+    def release(self, rule: DecisionRule) -> Release | None:
+        """The released mean with all that a rule needs of it; None before the first."""
+        stream = self.stream
+        n = stream.released_count
+        if n == 0:
+            return None
+        profile = self.profile.with_variance(self.spread.bound)
+        return Release(
+            count=n,
+            mean=stream.released_mean(profile),
+            variance=profile.released_variance(n, stream.blocks),
+            beta=rule.parameter(profile, n, stream.blocks),
+        )
+
+    @property
+    def own_variance(self) -> float:
+        """For the owner's answer alone: exact where it is not known, and then never sent."""
+        return self.stream.exact_variance(self.profile) if self.squares else self.profile.sigma2
+
+    @property
+    def margin(self) -> float:
+        """Of the exact mean: the half-width of its 95% interval."""
+        stream = self.stream
+        if self.squares:
+            return empirical_margin(stream.exact_variance(self.profile), stream.count)
+        return known_variance_margin(self.profile.sigma2, stream.count)

@@ -1,0 +1,1 @@
+"""Three exchanges a round: releases, class sizes, consensus values."""

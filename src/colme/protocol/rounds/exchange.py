@@ -1,0 +1,259 @@
+"""Rounds of three exchanges (Algorithm 1) as a state machine: what paper and tracking share."""
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+
+from colme.errors import LocalProtocolError, RemoteProtocolError
+from colme.protocol.algorithm import Algorithm, Exchange
+from colme.protocol.events import (
+    EVERYTHING,
+    Begin,
+    Deadline,
+    Effects,
+    Estimate,
+    Event,
+    Observe,
+    Part,
+    Received,
+    Returned,
+)
+from colme.protocol.messages import ConsensusMessage, Message, ReleaseMessage, SizeMessage
+from colme.protocol.own_data import OwnData
+from colme.protocol.rounds.state import EXCHANGE, Peer, Phase, RoundState
+from colme.rules.decision import DecisionRule
+from colme.rules.interval import answer_margin
+from colme.rules.release import Release
+
+Outbox = list[tuple[str, Message]]
+
+InUse = Sequence[tuple[int, Peer]]
+"""The neighbours whose edge both ends use this round, with the class sizes they announced."""
+
+
+class RoundsAlgorithm(Algorithm):
+    """What an algorithm in rounds decides beyond the order of the exchanges."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def rule(self) -> DecisionRule:
+        """Who looks to be of my class."""
+
+    @abstractmethod
+    def aged(self, age: int, changed: bool) -> int:
+        """The time of the alpha schedule, one round on; `changed`: the topology around me has."""
+
+    @abstractmethod
+    def share(self, state: RoundState, own: OwnData, mine: Release, in_use: InUse) -> None:
+        """Mix: write what to send (`consensus`, `weight`, `excess`) into the state, and the answer,
+        as a `shared` mean and how far to `trust` it. What is sent follows from releases alone."""
+
+    def exchange(self, own: OwnData, neighbours: Sequence[str]) -> "Rounds":
+        """The rounds of one agent."""
+        return Rounds(self, own, neighbours)
+
+
+class Rounds(Exchange):
+    """One agent's rounds."""
+
+    state: RoundState
+
+    def __init__(self, algorithm: RoundsAlgorithm, own: OwnData, neighbours: Sequence[str]) -> None:
+        self._algorithm = algorithm
+        self._own = own
+        # In name order: float addition is not associative, and every run must repeat the same sums.
+        self.state = RoundState(peers={name: Peer() for name in sorted(neighbours)})
+
+    def resume(self, state: RoundState) -> None:
+        """Who stayed is remembered; a new neighbour starts as an unknown one."""
+        state.peers = {name: state.peers.get(name, Peer()) for name in self.state.peers}
+        self.state = state
+
+    @property
+    def release(self) -> Release | None:
+        """My released mean, as my neighbours see it; None before the first."""
+        return self._own.release(self._algorithm.rule)
+
+    @property
+    def looking_alike(self) -> frozenset[str]:
+        """The neighbours that look to be of my class."""
+        return frozenset(name for name, peer in self.state.peers.items() if peer.looks_alike)
+
+    @property
+    def suspects(self) -> frozenset[str]:
+        """The neighbours I do not wait for."""
+        return frozenset(name for name, peer in self.state.peers.items() if peer.suspect)
+
+    @property
+    def awaited(self) -> frozenset[str]:
+        """The neighbours whose message the open exchange is waiting for."""
+        state = self.state
+        if state.phase is Phase.IDLE:
+            return frozenset()
+        return frozenset(name for name, peer in state.peers.items() if peer.awaited(state.phase))
+
+    @property
+    def late(self) -> Mapping[str, int]:
+        """How many messages of each neighbour came after their exchange had closed."""
+        return {name: peer.late for name, peer in self.state.peers.items()}
+
+    def estimate(self) -> Estimate:
+        """The shared mean and my exact one, weighed."""
+        state, local = self.state, self._own.stream.mean
+        return Estimate(
+            round=state.round,
+            value=state.trust * state.shared + (1 - state.trust) * local,
+            margin=answer_margin(state.trust, state.shared_variance, self._own.margin),
+            local=local,
+            class_size=state.class_size,
+            collaborative=state.trust > 0,
+        )
+
+    def step(self, event: Event) -> Effects:
+        """Take one event of a round."""
+        match event:
+            case Begin(number, noise):
+                return self._begin(number, noise)
+            case Received(peer, message):
+                return self._receive(peer, message)
+            case Deadline():
+                if self.state.phase is Phase.IDLE:
+                    raise LocalProtocolError("event", event, "a round to begin first")
+                return self._close_exchanges(at_least_one=True)
+            case Returned(peer):
+                self._peer(peer).returned = True
+                return Effects()
+            case Observe():
+                raise LocalProtocolError("event", "a sample", "an agent, which takes it in itself")
+
+    def _begin(self, number: int, noise: tuple[int, ...]) -> Effects:
+        state = self.state
+        if state.phase is not Phase.IDLE:
+            raise LocalProtocolError("round", number, f"round {state.round} to end first")
+        if number <= state.round:
+            raise LocalProtocolError("round", number, f"a round after {state.round}")
+        self._own.publish(noise)
+        for peer in state.peers.values():
+            if state.round > 0:
+                peer.judge_round()
+            peer.open_round(keep_ahead=number == state.round + 1)
+        state.round = number
+        state.phase = Phase.RELEASE
+        message = ReleaseMessage(round=number, release=self.release)
+        return self._close_exchanges(
+            send=[(name, message) for name in state.peers], persist=EVERYTHING
+        )
+
+    def _peer(self, name: str) -> Peer:
+        peer = self.state.peers.get(name)
+        if peer is None:
+            raise RemoteProtocolError(name, "peer", name, f"one of my {list(self.state.peers)}")
+        return peer
+
+    def _receive(self, name: str, message: Message) -> Effects:
+        state = self.state
+        peer = self._peer(name)
+        if message.round not in (state.round, state.round + 1):
+            expected = f"{state.round} or {state.round + 1}"
+            raise RemoteProtocolError(name, "round", message.round, expected)
+        inbox = peer.now if message.round == state.round else peer.ahead
+        exchange = EXCHANGE[type(message)]
+        if inbox.holds(exchange):
+            expected = f"one {exchange.value} message a round"
+            raise RemoteProtocolError(name, "message", message, expected)
+        inbox.put(message)
+        if inbox is peer.now and exchange.place < state.phase.place:
+            peer.late += 1
+            peer.late_now = True
+            return Effects()
+        return self._close_exchanges()
+
+    def _close_exchanges(
+        self,
+        *,
+        send: Outbox | None = None,
+        persist: frozenset[Part] = frozenset(),
+        at_least_one: bool = False,
+    ) -> Effects:
+        """Go on through the round for as long as nobody has to be waited for."""
+        state = self.state
+        send = [] if send is None else send
+        while state.phase is not Phase.IDLE and (at_least_one or self._all_delivered()):
+            at_least_one = False
+            for peer in state.peers.values():
+                peer.close_exchange(state.phase)
+            match state.phase:
+                case Phase.RELEASE:
+                    send += self._decide()
+                case Phase.SIZE:
+                    send += self._mix()
+                case Phase.CONSENSUS:
+                    self._keep_consensus_values()
+                    persist |= {Part.EXCHANGE}
+        return Effects(persist=persist, send=tuple(send))
+
+    def _all_delivered(self) -> bool:
+        phase = self.state.phase
+        return not any(peer.awaited(phase) for peer in self.state.peers.values())
+
+    def _decide(self) -> Outbox:
+        """C_a (line 9), and the set sizes to exchange (lines 10 to 13)."""
+        state, rule = self.state, self._algorithm.rule
+        mine = self.release
+        changed = False
+        for name, peer in state.peers.items():
+            message = peer.now.release
+            if message is None:
+                continue  # Not heard this round: the edge rests, and the topology is as it was.
+            theirs = message.release
+            alike = bool(mine and theirs and rule.accepts(name, mine, theirs))
+            changed |= alike != peer.looks_alike
+            peer.looks_alike = alike
+            peer.accepted = alike and peer.consensus_round == state.round - 1
+        if mine is not None:
+            state.age = self._algorithm.aged(state.age, changed)
+        state.class_size = 1 + sum(peer.accepted for peer in state.peers.values())
+        state.phase = Phase.SIZE
+        return [
+            (
+                name,
+                SizeMessage(
+                    round=state.round,
+                    size=state.class_size,
+                    degree=len(state.peers),
+                    accepts=peer.accepted,
+                ),
+            )
+            for name, peer in state.peers.items()
+        ]
+
+    def _mix(self) -> Outbox:
+        """The shared value to exchange (line 15), and how far to trust it (the last branch)."""
+        state = self.state
+        mine = self.release
+        in_use = [
+            (peer.now.size.size, peer)
+            for peer in state.peers.values()
+            if peer.accepted and peer.now.size is not None and peer.now.size.accepts
+        ]
+        if mine is not None:
+            self._algorithm.share(state, self._own, mine, in_use)
+        state.phase = Phase.CONSENSUS
+        message = ConsensusMessage(
+            round=state.round,
+            value=state.consensus,
+            weight=state.weight,
+            excess=state.excess if state.shared_rounds else None,
+        )
+        return [(name, message) for name in state.peers]
+
+    def _keep_consensus_values(self) -> None:
+        """What the neighbours sent is for the mix of the next round."""
+        for peer in self.state.peers.values():
+            if peer.now.consensus is not None:
+                peer.consensus = peer.now.consensus.value
+                peer.weight = peer.now.consensus.weight
+                peer.excess = peer.now.consensus.excess
+                peer.consensus_round = self.state.round
+        self.state.phase = Phase.IDLE

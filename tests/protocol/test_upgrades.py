@@ -1,0 +1,103 @@
+"""States of earlier versions are taken up where they were left."""
+
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from colme.errors import SnapshotError
+from colme.protocol import messages
+from colme.protocol.agent import Agent
+from colme.protocol.algorithms import named
+from colme.protocol.events import Begin, Event, Observe, Received
+from colme.protocol.messages import Message
+from colme.protocol.settings import Settings
+from colme.protocol.upgrades import UPGRADES, VERSION, upgraded
+from colme.rules.release import Profile, Release
+
+STATES = Path(__file__).parent.parent / "states"
+STORED = sorted(STATES.glob("*/*.json"))
+each_stored = pytest.mark.parametrize("path", STORED, ids=lambda p: f"{p.parent.name} {p.stem}")
+
+
+def settings_of(path: Path) -> Settings:
+    algorithm, variance = path.stem.split("-")
+    squares = variance == "squares"
+    return Settings(
+        name="a",
+        neighbours=("b", "c", "d"),
+        profile=Profile.bounded(0, 1, epsilon=4, sigma2=None if squares else 0.02),
+        algorithm=named(algorithm, release_squares=squares),
+    )
+
+
+def message_in(plain: dict[str, Any]) -> Message:
+    fields = {name: value for name, value in plain.items() if name != "kind"}
+    if fields.get("release") is not None:
+        fields["release"] = Release(**fields["release"])
+    message: Message = getattr(messages, plain["kind"])(**fields)
+    return message
+
+
+def event_in(plain: dict[str, Any]) -> Event:
+    match plain["event"]:
+        case "Observe":
+            return Observe(plain["value"])
+        case "Begin":
+            return Begin(plain["round"], tuple(plain["noise"]))
+        case _:
+            return Received(plain["peer"], message_in(plain["message"]))
+
+
+def test_there_is_a_state_of_every_version_that_has_an_upgrade() -> None:
+    versions = {json.loads(path.read_text())["snapshot"]["version"] for path in STORED}
+    assert versions == UPGRADES.keys()
+    assert len(STORED) == 4 * len(versions)
+
+
+@each_stored
+def test_an_agent_of_an_earlier_version_goes_on_bit_by_bit(path: Path) -> None:
+    """In the middle of a round: what it sends and answers from then on is what it would have."""
+    stored = json.loads(path.read_text())
+    agent = Agent.restore(settings_of(path), stored["snapshot"])
+    assert agent.phase.value == "size"
+    for plain in stored["events"]:
+        expected = tuple((peer, message_in(message)) for peer, message in plain["send"])
+        assert agent.step(event_in(plain)).send == expected
+    assert asdict(agent.estimate) == stored["estimate"]
+    final = stored["final"]
+    assert agent.release == Release(**final["release"])
+    assert (agent.consensus, sorted(agent.accepted)) == (final["consensus"], final["accepted"])
+    counts = agent.counts
+    assert [counts.taken, counts.released, counts.blocks] == final["counts"]
+
+
+@each_stored
+def test_an_upgrade_names_the_algorithm_and_leaves_the_stream_alone(path: Path) -> None:
+    old, settings = json.loads(path.read_text())["snapshot"], settings_of(path)
+    now = upgraded(old)
+    assert now["version"] == VERSION
+    assert now["algorithm"] == settings.algorithm.name
+    assert now["stream"] == old["state"]["stream"]
+    assert upgraded(now) == now
+    other = "paper" if now["algorithm"] == "tracking" else "tracking"
+    with pytest.raises(SnapshotError, match=f"algorithm: saw '{now['algorithm']}'"):
+        Agent.restore(replace(settings, algorithm=named(other)), old)
+
+
+def test_a_state_from_before_the_first_exchange_may_be_anybodys() -> None:
+    """Version 3 did not say whose it was; before anything was mixed, nothing depends on it."""
+    old = json.loads(STORED[0].read_text())["snapshot"]
+    old["state"] |= {"shared_rounds": 0, "age": 0}
+    assert upgraded(old)["algorithm"] is None
+    Agent.restore(settings_of(STORED[0]), old)
+
+
+def test_a_damaged_old_state_is_refused_without_showing_it() -> None:
+    old = json.loads(STORED[0].read_text())["snapshot"]
+    del old["state"]["stream"]
+    with pytest.raises(SnapshotError, match="a state of version 3") as caught:
+        Agent.restore(settings_of(STORED[0]), old)
+    assert str(old["state"]["consensus"]) not in str(caught.value)
