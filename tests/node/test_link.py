@@ -24,8 +24,8 @@ from colme.node.link import Link
 from colme.node.probe import explain
 from colme.node.tls import Trust
 from colme.protocol.messages import ReleaseMessage
-from support.driven import PATIENCE, until
 from support.neighbours import Hearer, Neighbours, free_ports, hearing
+from support.waiting import PATIENCE, quiet, until
 
 
 @dataclass
@@ -79,7 +79,7 @@ def test_what_is_dropped_while_a_frame_is_written_is_not_sent() -> None:
             await until(lambda: call.begun)
             link.drop()
             call.gate.set()
-            await asyncio.sleep(0.01)
+            await quiet()
             assert call.begun == [1]
             post(link, 3)
             await until(lambda: call.begun == [1, 3])

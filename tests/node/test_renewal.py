@@ -8,8 +8,8 @@ from typing import Any
 
 from colme.node.identity import PUBLIC_FILE, Identity
 from colme.node.node import Node
-from support.driven import until
 from support.neighbours import Neighbours
+from support.waiting import until
 
 
 def of_the_other(node: Node) -> dict[str, Any]:

@@ -15,9 +15,9 @@ from colme.node.node import Node
 from colme.node.tls import LARGEST_PACKET, Trust
 from colme.node.wire import LARGEST_FRAME
 from colme.protocol.messages import ReleaseMessage
-from support.driven import until
 from support.logged import Logged, logging
 from support.neighbours import Caller, Neighbours, calling
+from support.waiting import until
 
 
 @pytest.fixture

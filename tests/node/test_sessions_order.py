@@ -13,8 +13,8 @@ from colme.node import neighbour_pb2 as pb
 from colme.node.check import check
 from colme.node.node import Node
 from colme.protocol.messages import ConsensusMessage, Message, ReleaseMessage, SizeMessage
-from support.driven import PATIENCE, until
 from support.neighbours import Caller, Hearer, Neighbours, calling, hearing, welcome
+from support.waiting import PATIENCE, until
 
 FREE = {"rounds": "free"}
 PATIENT = {"deadline": PATIENCE}

@@ -17,9 +17,9 @@ from colme.node.check import Finding, check
 from colme.node.config import NodeConfig
 from colme.node.identity import Identity
 from colme.node.node import Node
-from support.driven import until
 from support.logged import Logged, logging
 from support.neighbours import Hearer, Neighbours, calling, hearing
+from support.waiting import until
 
 UNKNOWN = 'colme_sessions_refused_total{reason="unknown peer"} '
 

@@ -20,8 +20,8 @@ from colme.node.config import Source as SourceConfig
 from colme.node.node import Node
 from colme.node.overview import Overview
 from colme.node.store import Standing
-from support.driven import PATIENCE, until
 from support.neighbours import Neighbours
+from support.waiting import PATIENCE, until
 
 CLOCK = {"interval": 0.1}
 FREE = {"rounds": "free"}

@@ -23,7 +23,7 @@ from colme.node.identity import PUBLIC_FILE, Identity
 from colme.node.tls import Trust, channel_options, server_options
 from colme.node.wire import METHOD, encode
 from colme.protocol.messages import Message
-from support.driven import PATIENCE
+from support.waiting import PATIENCE
 
 
 def free_ports(count: int) -> list[int]:
