@@ -15,9 +15,9 @@ import pytest
 from colme.node.config import split_address
 from colme.node.fleet import CONFIG, Member
 from colme.node.identity import Identity
+from support.elsewhere import PATIENCE
 from support.processes import (
     HTTP,
-    PATIENCE,
     Nodes,
     acquainted,
     ask,

@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
-from time import monotonic, sleep
-from typing import IO, Any, TypeVar
+from typing import IO, Any
 
 from colme.errors import NodeError
 from colme.node.config import NodeConfig, split_address
@@ -18,17 +17,14 @@ from colme.node.fleet import CONFIG, Member, Plan, prepare
 from colme.node.overview import Overview
 from colme.node.owner_client import OwnerClient
 from colme.node.token import read_token
+from support.elsewhere import PATIENCE, Found, until
 
-PATIENCE = 30.0
-"""Seconds within which whatever is waited for must have happened."""
 DEADLINE = 0.4
 """Seconds that these nodes wait for a silent neighbour: a busy machine needs less."""
 ENDLESS = 1_000_000
 
 HTTP = {"source": 'kind = "http"'}
 """Samples come from the test."""
-
-Found = TypeVar("Found")
 
 
 def acquainted(folder: Path, size: int, tables: Mapping[str, str] | None = None) -> list[Member]:
@@ -123,12 +119,7 @@ class Nodes:
 
     def until(self, what: str, look: Callable[[], Found | None]) -> Found:
         """The first true value of a look; if there is none in time, all logs are shown."""
-        began = monotonic()
-        while monotonic() - began < PATIENCE:
-            if found := look():
-                return found
-            sleep(0.05)
-        raise AssertionError(f"not within {PATIENCE:g} s: {what}\n{self._logs()}")
+        return until(what, look, self._logs)
 
     def status(self, member: Member) -> dict[str, Any]:
         """What it says of itself, once it answers; all values are 0 or empty before."""
