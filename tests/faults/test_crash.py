@@ -4,7 +4,8 @@ import json
 import signal
 from math import isfinite
 from pathlib import Path
-from threading import Event, Thread
+from queue import SimpleQueue
+from threading import Thread
 from time import monotonic
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from colme.cli.app import run
 from colme.node.state import Overview
 from colme.node.trial import Member
+from support.elsewhere import PATIENCE
 from support.processes import (
     HTTP,
     Nodes,
@@ -130,34 +132,40 @@ def test_the_rows_of_a_growing_file_are_taken_once_each_across_crashes(tmp_path:
     (member,) = acquainted(
         tmp_path / "nodes",
         1,
-        {"source": f'kind = "file"\npath = "{path}"\ncolumn = "x"\npoll = 0.01'},
+        {"source": f'kind = "file"\npath = "{path}"\ncolumn = "x"\npoll = 0.001'},
     )
     path.write_text("y,x\n")
-    enough = Event()
+    due: SimpleQueue[int] = SimpleQueue()  # So many rows are written next, and none after 0.
+    half_written: SimpleQueue[None] = SimpleQueue()
     rows = 0
 
     def grow() -> None:
         nonlocal rows
         with path.open("a", buffering=1) as file:
-            while not enough.wait(0.0005):
-                rows += 1
-                # Flushed in two halves: a line is not one before its end.
-                file.write("1,")
-                file.flush()
-                file.write(f"{0.4 + rows * 1e-6}\n")
+            while more := due.get():
+                for number in range(more):
+                    if number == more // 2:
+                        half_written.put(None)
+                    rows += 1
+                    # Flushed in two halves: a line is not one before its end.
+                    file.write("1,")
+                    file.flush()
+                    file.write(f"{0.4 + rows * 1e-6}\n")
 
     with Nodes(member) as nodes:
         nodes.ready()
         writer = Thread(target=grow)
         writer.start()
         try:
-            for taken in (200, 600, 1000):
-                require_taken(nodes, member, taken)
+            for _ in range(3):
+                require_taken(nodes, member, rows)
+                due.put(2000)
+                half_written.get(timeout=PATIENCE)  # It is killed while it reads.
                 nodes.kill(member)
                 nodes.start(member)
             nodes.ready()
         finally:
-            enough.set()
+            due.put(0)
             writer.join()
         require_taken(nodes, member, rows)
         nodes.advance(member, 2)

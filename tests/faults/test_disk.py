@@ -14,9 +14,9 @@ from colme.errors import StoreError
 from colme.node.rounds import driver
 from colme.node.state import Commit, Overview, Store
 from colme.node.trial import Member
+from support.elsewhere import PATIENCE
 from support.processes import (
     HTTP,
-    PATIENCE,
     Nodes,
     acquainted,
     ask,
@@ -24,6 +24,7 @@ from support.processes import (
     counted,
     require_each_sample_noised_once,
 )
+from support.waiting import until
 
 FULL = "disk full"
 
@@ -167,12 +168,10 @@ def test_rows_are_taken_once_even_if_the_disk_only_says_that_it_failed(
 
     async def program() -> None:
         async with asyncio.timeout(PATIENCE), colme.Node(member.config) as node:
-            while not failed or node.troubles():
-                await asyncio.sleep(0.05)
+            await until(lambda: failed and not node.troubles())
             with data.open("a") as file:
                 file.write("0.5\n")
-            while node.status().samples.taken < 11:
-                await asyncio.sleep(0.05)
+            await until(lambda: node.status().samples.taken >= 11)
             assert node.status().samples.taken == 11
 
     data = tmp_path / "data"
@@ -193,8 +192,7 @@ def test_a_node_that_waits_for_its_disk_can_be_stopped(
 
     async def program() -> None:
         async with asyncio.timeout(PATIENCE), colme.Node(member.config) as node:
-            while not any(FULL in one for one in node.troubles()):
-                await asyncio.sleep(0.05)
+            await until(lambda: any(FULL in one for one in node.troubles()))
 
     (member,) = acquainted(tmp_path / "nodes", 1)
     monkeypatch.setattr(Store, "commit", fail)

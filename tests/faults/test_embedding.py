@@ -2,7 +2,6 @@
 
 import asyncio
 import tomllib
-from collections.abc import Callable
 from math import inf, nan
 from pathlib import Path
 from typing import Any
@@ -13,10 +12,10 @@ import colme
 from colme.errors import ConfigError, LocalProtocolError, NetworkError, SampleError, StoreError
 from colme.node.state import Overview
 from colme.node.trial import CONFIG, Member
-from support.processes import HTTP, PATIENCE, acquainted
+from support.processes import HTTP, acquainted
+from support.waiting import until
 
-INTERVAL = 0.2
-AGREED = f"bounds = [0, 1]\ninterval = {INTERVAL}"
+AGREED = "bounds = [0, 1]\ninterval = 0.2"
 
 
 def neighbours(folder: Path) -> list[Member]:
@@ -32,13 +31,6 @@ def as_fields(member: Member) -> dict[str, Any]:
     for one in fields["neighbours"]:
         one["certificate"] = str(member.folder / one["certificate"])
     return fields | {"owner": False}
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Fails if it takes too long."""
-    async with asyncio.timeout(PATIENCE):
-        while not condition():
-            await asyncio.sleep(INTERVAL / 4)
 
 
 def test_two_nodes_in_one_process_learn_from_each_other(tmp_path: Path) -> None:

@@ -15,9 +15,9 @@ import pytest
 from colme.node.config import split_address
 from colme.node.trial import CONFIG, Member
 from colme.node.trust import Identity
+from support.elsewhere import PATIENCE
 from support.processes import (
     HTTP,
-    PATIENCE,
     Nodes,
     acquainted,
     ask,

@@ -11,7 +11,8 @@ from colme.errors import SampleError
 from colme.node.wire import Standing
 from colme.protocol.messages import ConsensusMessage, ReleaseMessage, SizeMessage
 from colme.protocol.rounds.state import SUSPECT_AFTER, Phase
-from support.driven import answer_to, driven, until
+from support.driven import answer_to, driven
+from support.waiting import PATIENCE, later, quiet, until
 
 
 def test_nothing_is_posted_before_what_it_depends_on_can_be_read_from_the_disk(
@@ -50,8 +51,7 @@ def test_while_a_commit_is_under_way_nothing_leaves(
             one.driver.start(heard=0)
             await under_way.wait()
             one.driver.receive("b", ReleaseMessage(round=1, release=None))
-            for _ in range(20):
-                await asyncio.sleep(0)
+            await quiet()
             assert one.driver.agent.phase.value == "size"
             assert one.posts == []
             go_on.set()
@@ -103,13 +103,16 @@ def test_a_deadline_closes_the_exchange_that_a_silent_neighbour_leaves_open(
     """The rest of the round does not wait for it: the deadline passes once."""
 
     async def check() -> None:
-        async with driven(tmp_path, deadline=0.5, last_round=1, answers=False) as one:
+        async with driven(tmp_path, deadline=PATIENCE, last_round=1, answers=False) as one:
             one.driver.start(heard=0)
-            for place in range(EXCHANGES.index(silent_in)):
-                await until(lambda n=place: len(one.posts) > n)  # type: ignore[misc]
-                one.driver.receive("b", answer_to(one.posts[place].message))
-            await until(lambda: one.driver.ended)
-            await until(lambda: len(one.posts) == 3)
+            for exchange in EXCHANGES:
+                await until(lambda: one.posts)
+                if exchange == silent_in:
+                    break
+                one.driver.receive("b", answer_to(one.posts.pop().message))
+            assert one.driver.agent.phase.value == silent_in
+            await later(PATIENCE)
+            assert one.driver.ended
             for exchange in EXCHANGES:
                 times = 1.0 if exchange == silent_in else 0.0
                 assert one.counted(f'colme_deadlines_total{{exchange="{exchange}"}} {times}')

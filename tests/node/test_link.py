@@ -22,8 +22,8 @@ from colme.node.session.link import Link
 from colme.node.trust import PRIVATE_FILE, PUBLIC_FILE, Identity, Trust, explain
 from colme.node.wire import pb
 from colme.protocol.messages import ReleaseMessage
-from support.driven import PATIENCE, until
 from support.neighbours import Hearer, Neighbours, free_ports, hearing
+from support.waiting import PATIENCE, quiet, until
 
 
 @dataclass
@@ -77,7 +77,7 @@ def test_what_is_dropped_while_a_frame_is_written_is_not_sent() -> None:
             await until(lambda: call.begun)
             link.drop()
             call.gate.set()
-            await asyncio.sleep(0.01)
+            await quiet()
             assert call.begun == [1]
             post(link, 3)
             await until(lambda: call.begun == [1, 3])

@@ -8,8 +8,8 @@ from shutil import copyfile
 from colme.node.node import Node
 from colme.node.owner import NeighbourStatus
 from colme.node.trust import PUBLIC_FILE, Identity
-from support.driven import until
 from support.neighbours import Neighbours
+from support.waiting import until
 
 
 def of_the_other(node: Node) -> NeighbourStatus:

@@ -15,9 +15,9 @@ from colme.node.trust import Trust
 from colme.node.trust.tls import LARGEST_PACKET
 from colme.node.wire import LARGEST_FRAME, pb
 from colme.protocol.messages import ReleaseMessage
-from support.driven import until
 from support.logged import Logged, logging
 from support.neighbours import Caller, Neighbours, calling
+from support.waiting import until
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from colme.node.node import Node
 from colme.node.session import check, link
 from colme.node.wire import pb
 from colme.protocol.messages import ConsensusMessage, Message, ReleaseMessage, SizeMessage
-from support.driven import PATIENCE, until
 from support.neighbours import Caller, Hearer, Neighbours, calling, hearing, welcome
+from support.waiting import PATIENCE, until
 
 FREE = {"rounds": "free"}
 PATIENT = {"deadline": PATIENCE}

@@ -16,9 +16,9 @@ from colme.node.node import Node
 from colme.node.owner import NeighbourStatus
 from colme.node.session import Finding, check, listener
 from colme.node.trust import Identity
-from support.driven import until
 from support.logged import Logged, logging
 from support.neighbours import Hearer, Neighbours, calling, hearing
+from support.waiting import until
 
 UNKNOWN = 'colme_sessions_refused_total{reason="unknown peer"} '
 

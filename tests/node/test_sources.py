@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from errno import EIO
 from io import FileIO
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from colme.node.samples.feeds import CHUNK
 from colme.node.samples.lines import LARGEST_PORTION
 from colme.privacy.mechanism import SecureLaplace, SeededLaplace
 from support.taker import Enough, Taker
+from support.waiting import until
 
 
 def source_of(
@@ -106,26 +108,31 @@ def test_the_format_is_read_again_when_a_file_is_resumed(tmp_path: Path) -> None
     assert follow(path, 21, column="price", marks=first.marks).values == [3]
 
 
-def test_lines_are_read_as_they_are_written_and_only_when_complete(tmp_path: Path) -> None:
+def test_lines_are_read_as_they_are_written_and_only_when_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "data"
     taker = Taker()
     source = source_of(path, taker, marks={})
+    find, looks = feeds._regular_file, 0
+    followed: list[BinaryIO] = []
+
+    def look(path: Path) -> BinaryIO:
+        nonlocal looks
+        looks += 1
+        followed.append(find(path))
+        return followed[-1]
+
+    monkeypatch.setattr(feeds, "_regular_file", look)
 
     async def grow() -> None:
-        taken = asyncio.Event()
-
-        async def take(values: Sequence[float], marks: Mapping[str, int]) -> None:
-            await taker.take(values, marks)
-            taken.set()
-
-        task = asyncio.create_task(source.run(take))
-        await asyncio.sleep(0.02)  # It looks for the file many times, and says so once.
-        for piece in (b"1", b"2\n3", b"4\n"):
+        task = asyncio.create_task(source.run(taker.take))
+        await until(lambda: looks > 5)  # It looks for the file many times, and says so once.
+        for piece, taken in ((b"1", []), (b"2\n3", [12]), (b"4\n", [12, 34])):
             with path.open("ab") as file:
                 file.write(piece)
-            if b"\n" in piece:
-                await asyncio.wait_for(taken.wait(), timeout=60)
-                taken.clear()
+            await until(lambda: followed and followed[0].tell() == path.stat().st_size)
+            assert taker.values == taken
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

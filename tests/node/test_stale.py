@@ -19,8 +19,8 @@ from colme.node.session import link
 from colme.node.session.admission import NEVER
 from colme.node.state import Overview
 from colme.node.wire import Standing
-from support.driven import PATIENCE, until
 from support.neighbours import Neighbours
+from support.waiting import PATIENCE, until
 
 CLOCK = {"interval": 0.1}
 FREE = {"rounds": "free"}
@@ -132,12 +132,14 @@ def test_a_state_that_is_refused_stays_as_it_is(what: str, tmp_path: Path) -> No
 
     async def whole() -> None:
         two = Neighbours(tmp_path, "a", "b")
-        await grow_apart(two)
+        await grow_apart(two, "free")
         put_back(two, what)
-        async with Node(config(two, "b", "a")) as b:
+        # However slow this machine is, no round begins before the neighbour has been heard.
+        patient = two.config("a", "b", source=SAMPLES, agreed=FREE, pace={"deadline": PATIENCE})
+        async with Node(config(two, "b", "a", "free")) as b:
             seen = []
             for _ in range(2):
-                async with Node(config(two, "a", "b")) as a:
+                async with Node(patient) as a:
                     await ended(a)
                     now = b.status().round
                     await until(lambda: b.status().round > now + 3)  # noqa: B023 (awaited here)

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from colme.node.metrics import Metrics
 from colme.node.rounds import Driver, Pacing
@@ -18,19 +17,10 @@ from colme.node.state.stored import Progress
 from colme.protocol.messages import ConsensusMessage, Message, ReleaseMessage, SizeMessage
 from colme.protocol.settings import Settings
 from colme.rules.release import Profile
-
-PATIENCE = 20.0
-"""Seconds after which a test that waits for something has failed."""
+from support.waiting import PATIENCE
 
 PROFILE = Profile.bounded(0, 1, epsilon=1, sigma2=0.01)
 SETTINGS = Settings.recommended("me", ("b",), PROFILE)
-
-
-async def until(condition: Callable[[], Any]) -> None:
-    """Wait for a condition; TimeoutError if it never comes."""
-    async with asyncio.timeout(PATIENCE):
-        while not condition():
-            await asyncio.sleep(0.002)
 
 
 def stored_progress(folder: Path) -> Progress:

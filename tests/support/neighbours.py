@@ -21,7 +21,7 @@ from colme.node.session import Agreement
 from colme.node.trust import PUBLIC_FILE, Identity, Trust, channel_options, server_options
 from colme.node.wire import METHOD, encode, pb
 from colme.protocol.messages import Message
-from support.driven import PATIENCE
+from support.waiting import PATIENCE
 
 
 def free_ports(count: int) -> list[int]:

@@ -9,25 +9,21 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
-from time import monotonic, sleep
-from typing import IO, TypeVar
+from typing import IO
 
 from colme.errors import NodeError
 from colme.node.config import NodeConfig, split_address
 from colme.node.owner import NeighbourStatus, OwnerClient, SampleCounts, Status, read_token
 from colme.node.state import Overview
 from colme.node.trial import CONFIG, Member, Plan, prepare
+from support.elsewhere import PATIENCE, Found, until
 
-PATIENCE = 30.0
-"""Seconds within which whatever is waited for must have happened."""
 DEADLINE = 0.4
 """Seconds that these nodes wait for a silent neighbour: a busy machine needs less."""
 ENDLESS = 1_000_000
 
 HTTP = {"source": 'kind = "http"'}
 """Samples come from the test."""
-
-Found = TypeVar("Found")
 
 SILENT = Status(
     name="",
@@ -139,12 +135,7 @@ class Nodes:
 
     def until(self, what: str, look: Callable[[], Found | None]) -> Found:
         """The first true value of a look; if there is none in time, all logs are shown."""
-        began = monotonic()
-        while monotonic() - began < PATIENCE:
-            if found := look():
-                return found
-            sleep(0.05)
-        raise AssertionError(f"not within {PATIENCE:g} s: {what}\n{self._logs()}")
+        return until(what, look, self._logs)
 
     def status(self, member: Member) -> Status:
         """What it says of itself, once it answers; all values are 0 or empty before."""
