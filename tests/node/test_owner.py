@@ -60,6 +60,7 @@ SHAPE = {
     "name": "here",
     "fingerprint": "ab:cd",
     "epoch": 2,
+    "algorithm": "tracking",
     "round": 7,
     "phase": "size",
     "rounds": "clock",

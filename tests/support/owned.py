@@ -39,6 +39,7 @@ STATUS = Status(
     name="here",
     fingerprint="ab:cd",
     epoch=2,
+    algorithm="tracking",
     round=7,
     phase="size",
     rounds="clock",

@@ -29,6 +29,7 @@ SILENT = Status(
     name="",
     fingerprint="",
     epoch=0,
+    algorithm="",
     round=0,
     phase="",
     rounds="",

@@ -40,6 +40,7 @@ def _print(status: Status, estimate: dict[str, Any] | None) -> None:
     ready = "not ready" if status.troubles else "ready"
     lines = [
         f"{status.name}: {ready}, round {status.round} ({status.rounds}), exchange: {status.phase}",
+        f"  algorithm: {status.algorithm}",
         f"  {_describe(estimate)}",
         f"  class: {status.class_size} with this node",
         f"  samples: {', '.join(f'{name} {n}' for name, n in asdict(status.samples).items())}",

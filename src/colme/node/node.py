@@ -165,6 +165,7 @@ class Node:
             name=self.name,
             fingerprint=parts.identity.certificate.fingerprint,
             epoch=parts.store.epoch,
+            algorithm=agent.settings.algorithm.name,
             round=agent.round,
             phase=agent.phase.value,
             rounds=self.config.agreed.rounds,

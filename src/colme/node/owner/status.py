@@ -51,6 +51,8 @@ class Status:
     """Of its certificate, to be compared with its neighbours' owners."""
     epoch: int
     """How often its state has been started from."""
+    algorithm: str
+    """What it runs, by the name that neighbours compare: never an alias."""
     round: int
     """The last one begun."""
     phase: str

@@ -19,6 +19,7 @@ from colme.graph import Graph
 from colme.node.config import NodeConfig
 from colme.node.owner import OwnerClient, Status
 from colme.node.trust import Identity
+from colme.protocol.algorithms import named, resolved
 from colme.sim.graphs import random_classes, random_regular
 
 CONFIG = "node.toml"
@@ -45,6 +46,7 @@ class Plan:
     samples: int = 10
     """Of each node, in each round."""
     epsilon: float = 4.0
+    algorithm: str = resolved("recommended")
     seed: int = 1
     scripted_noise: bool = False
     """Noise that can be repeated, to compare the fleet with agents in memory."""
@@ -55,6 +57,10 @@ class Plan:
         if self.agents * self.degree % 2:
             expected = "an even product of --agents and --degree: every edge has two ends"
             raise ConfigError("--degree", self.degree, expected)
+        try:
+            named(self.algorithm)
+        except ConfigError as error:
+            raise ConfigError("--algorithm", error.seen, error.expected) from None
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -144,6 +150,7 @@ listen = "127.0.0.1:{ports[2 * agent]}"
 
 [agreed]
 bounds = [{lo!r}, {hi!r}]
+algorithm = "{plan.algorithm}"
 rounds = "free"
 
 [privacy]
@@ -257,6 +264,7 @@ def _last_line(member: Member) -> str:
 class Outcome:
     """What a fleet came to."""
 
+    algorithm: str
     agents: list[dict[str, Any]]
     mse_local: float
     mse_estimate: float
@@ -287,6 +295,7 @@ def outcome(sights: Sequence[Sight], rounds: int) -> Outcome:
         )
     truth = np.array([one["truth"] for one in agents])
     return Outcome(
+        algorithm=sights[0].status.algorithm if sights[0].status else "",
         agents=agents,
         mse_local=float(np.mean((np.array([one["local"] for one in agents]) - truth) ** 2)),
         mse_estimate=float(np.mean((np.array([one["estimate"] for one in agents]) - truth) ** 2)),
