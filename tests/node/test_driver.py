@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from colme.errors import SampleError
+from colme.node.state import Commit
 from colme.node.wire import Standing
+from colme.protocol.events import EVERYTHING, Part
 from colme.protocol.messages import ConsensusMessage, ReleaseMessage, SizeMessage
 from colme.protocol.rounds.state import SUSPECT_AFTER, Phase
 from support.driven import answer_to, driven
@@ -57,6 +59,41 @@ def test_while_a_commit_is_under_way_nothing_leaves(
             go_on.set()
             await until(lambda: len(one.posts) >= 2)
             assert [type(post.message) for post in one.posts[:2]] == [ReleaseMessage, SizeMessage]
+
+    asyncio.run(check())
+
+
+def test_a_commit_has_the_parts_that_changed_since_the_last_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sample is the stream alone; what comes while a commit runs is in the next one."""
+
+    async def check() -> None:
+        async with driven(tmp_path, answers=False) as one:
+            commit, seen = one.store.commit, []
+            go_on = asyncio.Event()
+
+            async def noted(what: Commit) -> None:
+                seen.append({part for part in Part if part in what.snapshot})
+                await go_on.wait()
+                await commit(what)
+
+            go_on.set()
+            monkeypatch.setattr(one.store, "commit", noted)
+            await one.driver.observe([0.25])
+            await one.driver.observe([0.25, 0.5])
+            await one.driver.add_to_audience("b")
+            assert seen == [set(EVERYTHING), {Part.STREAM}, set()]
+            go_on.clear()
+            under_way = one.driver.observe([0.25])
+            await until(lambda: len(seen) == 4)
+            late = one.driver.observe([0.75])
+            one.driver.start(heard=0)
+            await until(lambda: one.driver.agent.round == 1)
+            go_on.set()
+            await asyncio.gather(under_way, late)
+            assert seen[3:] == [{Part.STREAM}, set(EVERYTHING)]
+            assert one.store.snapshot == one.driver.agent.snapshot()
 
     asyncio.run(check())
 

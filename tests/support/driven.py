@@ -1,7 +1,6 @@
 """A driver with a real store and no network: what it posts is kept, with what was stored then."""
 
 import asyncio
-import json
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, closing
@@ -13,7 +12,7 @@ from colme.node.rounds import Driver, Pacing
 from colme.node.rounds.pacing import Free
 from colme.node.state import Store
 from colme.node.state.database import FILE
-from colme.node.state.stored import Progress
+from colme.node.state.stored import Progress, snapshot_in
 from colme.protocol.messages import ConsensusMessage, Message, ReleaseMessage, SizeMessage
 from colme.protocol.settings import Settings
 from colme.rules.release import Profile
@@ -26,8 +25,7 @@ SETTINGS = Settings.recommended("me", ("b",), PROFILE)
 def stored_progress(folder: Path) -> Progress:
     """What another process would find in the state now."""
     with closing(sqlite3.connect(f"file:{folder / FILE}?mode=ro", uri=True)) as connection:
-        (text,) = connection.execute("SELECT snapshot FROM state").fetchone()
-    return Progress.of(None if text is None else json.loads(text))
+        return Progress.of(snapshot_in(connection, folder))
 
 
 @dataclass
@@ -103,7 +101,7 @@ async def driven(
     """The driver of agent `me` with neighbour b, storing and sending but not begun."""
     one = Driven(folder, answers=answers)
     one.metrics = Metrics(settings.neighbours, settings.profile.epsilon)
-    one.store = Store.open(folder, name=settings.name, profile=settings.profile)
+    one.store = Store.open(folder, settings)
     try:
         one.driver = Driver(
             settings,

@@ -2,7 +2,9 @@
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from colme.node.state import Commit, Store
 from colme.node.wire import Standing, encode
@@ -15,11 +17,12 @@ from colme.protocol.settings import Settings
 from colme.rules.release import Profile
 
 PROFILE = Profile.bounded(0, 1, epsilon=1)
+SETTINGS = Settings(name="me", neighbours=(), profile=PROFILE, algorithm=Paper())
 
 
 def rounds() -> Iterator[Commit]:
     """One sample a round, noised by itself, as agent `me` would store it; for ever."""
-    agent = Agent(Settings(name="me", neighbours=(), profile=PROFILE, algorithm=Paper()))
+    agent = Agent(SETTINGS)
     while True:
         before, number = Ledger.of(agent), agent.round + 1
         agent.observe(0.26)
@@ -33,9 +36,9 @@ def rounds() -> Iterator[Commit]:
         )
 
 
-def opened(folder: Path, *, name: str = "me", profile: Profile = PROFILE) -> Store:
-    """The store of agent `me`."""
-    return Store.open(folder, name=name, profile=profile)
+def opened(folder: Path, **changes: Any) -> Store:
+    """The store of agent `me`, or of one whose settings differ."""
+    return Store.open(folder, replace(SETTINGS, **changes))
 
 
 def commit(store: Store, *commits: Commit) -> None:

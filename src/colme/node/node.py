@@ -215,7 +215,7 @@ class Node:
         settings = config.settings(identity.name)
         noise = make_noise(config.source)
 
-        store = Store.open(config.state, name=identity.name, profile=settings.profile)
+        store = Store.open(config.state, settings)
         undo.callback(store.close)
         if self._state_lost and store.taken:
             expected = "an empty state: only what was lost can be begun anew"

@@ -16,7 +16,7 @@ from colme.node.rounds.plausible import require_plausible
 from colme.node.state import Store
 from colme.node.wire import Reason, Refused, Standing
 from colme.protocol.agent import Agent
-from colme.protocol.events import Begin, Deadline, Event, Received, Returned
+from colme.protocol.events import Begin, Deadline, Effects, Event, Part, Received, Returned
 from colme.protocol.messages import Message
 from colme.protocol.network import NoiseSource
 from colme.protocol.rounds.state import SUSPECT_AFTER, Phase
@@ -135,8 +135,7 @@ class Driver:
         for number, value in enumerate(samples):
             if not is_finite_number(value):
                 raise SampleError(f"sample {number}", type(value).__name__, "a finite number")
-        self._observe(samples)
-        return self._journal.store(marks or {})
+        return self._journal.store(marks or {}, self._observe(samples))
 
     def receive(self, peer: str, message: Message) -> None:
         """Take a neighbour's message, or raise Refused."""
@@ -243,7 +242,7 @@ class Driver:
         if self._disk is not None:
             return
         first, self.began = self.began is None, self.began or time()
-        self._observe(self._supply(number))
+        self._journal.apply(Effects(persist=self._observe(self._supply(number))))
         draws = tuple(self._noise(scale) for scale in self.agent.draws_due)
         self._step(Begin(number, draws))
         counts = self.agent.counts
@@ -262,10 +261,13 @@ class Driver:
                 with suppress(Refused):
                     self.receive(peer, message)
 
-    def _observe(self, samples: Sequence[float]) -> None:
+    def _observe(self, samples: Sequence[float]) -> frozenset[Part]:
+        """Take samples in; what has to be stored for that."""
+        changed = frozenset[Part]()
         for sample in samples:
-            self.agent.observe(sample)
+            changed |= self.agent.observe(sample).persist
         self._metrics.samples_taken(len(samples))
+        return changed
 
     def _watch(self) -> None:
         """After a step: has an exchange opened, or the round ended?"""

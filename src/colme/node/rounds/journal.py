@@ -20,13 +20,14 @@ class _Pending:
     """What one transaction stores, and what is done once it is durable."""
 
     persist: frozenset[Part] = frozenset()
+    """The parts of the agent that have changed since the last transaction began."""
     send: list[tuple[str, Message]] = field(default_factory=list)
     stored: list["asyncio.Future[None]"] = field(default_factory=list)
     marks: dict[str, int] = field(default_factory=dict)
 
     @property
     def empty(self) -> bool:
-        return not (self.persist or self.send)
+        return not (self.persist or self.send or self.stored)
 
 
 class Journal:
@@ -78,15 +79,17 @@ class Journal:
         self._pending.send += effects.send
         self._work.set()
 
-    def store(self, marks: Mapping[str, int]) -> "asyncio.Future[None]":
-        """Store the agent as it is; the result is there once that is done."""
+    def store(
+        self, marks: Mapping[str, int], parts: frozenset[Part] = frozenset()
+    ) -> "asyncio.Future[None]":
+        """Store these parts of the agent with all that waits; the result is there once done."""
         if self._closed is not None:
             raise StoreError(*self._closed.args)
         stored = asyncio.get_running_loop().create_future()
         stored.add_done_callback(_noted)
         self._pending.stored.append(stored)
         self._pending.marks |= marks
-        self.apply(Effects(persist=EVERYTHING))
+        self.apply(Effects(persist=parts))
         return stored
 
     def remember(self, peer: str, standing: Standing) -> None:
@@ -127,12 +130,14 @@ class Journal:
                 self._committing = False
 
     async def _commit(self, pending: _Pending) -> None:
-        if pending.persist:
+        if pending.persist or pending.stored:
+            # A part alone is no state yet where there is none.
+            parts = EVERYTHING if self._store.snapshot is None else pending.persist
             ledger, number = Ledger.of(self._agent), self._agent.round
             released = [m for _, m in pending.send if isinstance(m, ReleaseMessage)]
             standings, self._standings = self._standings, {}
             commit = Commit(
-                snapshot=self._agent.snapshot(),
+                snapshot=self._agent.snapshot(parts),
                 released=encode(released[-1]) if released else None,
                 entry=entry_between(self._ledger, ledger, round=number),
                 told=dict.fromkeys(self._audience, number),

@@ -2,6 +2,7 @@
 
 from colme.node.state.copies import REPLACED, backup, restore
 from colme.node.state.overview import Overview
-from colme.node.state.store import Commit, Store, to_json
+from colme.node.state.store import Commit, Store
+from colme.node.state.stored import to_json
 
 __all__ = ["REPLACED", "Commit", "Overview", "Store", "backup", "restore", "to_json"]

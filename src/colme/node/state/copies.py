@@ -37,7 +37,9 @@ def restore(file: Path, folder: Path) -> None:
         undo.callback(Lock.take(folder).release)
         copy = _marked_copy(file, folder, undo)
         if path.exists():
-            with suppress(StoreError):  # A damaged one is not worth keeping.
+            # A damaged one is not worth keeping. One that can't be kept for another reason is: it
+            # may be the newest there is, so nothing is restored then.
+            with suppress(database.DamagedState):
                 _marked_copy(path, folder, undo).rename(folder / REPLACED)
         # The state first: without its log it would be an older one, and not known as such.
         for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
@@ -60,6 +62,8 @@ def _marked_copy(source: Path, folder: Path, undo: ExitStack) -> Path:
     with database.connected(path) as copy, closing(copy):
         original.backup(copy)
         copy.execute("PRAGMA journal_mode = DELETE")
+        # Of the version that the original has, so that whoever wrote it can restore it: every
+        # schema has this mark.
         with database.transaction(copy):
             copy.execute("UPDATE meta SET from_backup = 1")
         database.require_state(copy, path)

@@ -10,7 +10,8 @@ from urllib.parse import quote
 from colme.errors import StoreError
 
 FILE = "state.sqlite"
-SCHEMA = 1
+SCHEMA = 2
+"""Of the tables; `upgrades` brings up those of earlier versions."""
 APPLICATION = 0x636F6C6D
 """Marks the file as colme's ("colm")."""
 BUSY_SECONDS = 1.0
@@ -34,16 +35,9 @@ _TABLES = (
         floor INTEGER NOT NULL DEFAULT 0
     )
     """,
-    """
-    CREATE TABLE state (
-        one INTEGER PRIMARY KEY CHECK (one = 1),
-        snapshot TEXT,
-        released BLOB,
-        told TEXT NOT NULL DEFAULT '{}',
-        standings TEXT NOT NULL DEFAULT '{}',
-        marks TEXT NOT NULL DEFAULT '{}'
-    )
-    """,
+    # A row for each thing that changes by itself, all in one table: what is small shares a page,
+    # and a commit writes the pages of what changed.
+    "CREATE TABLE part (name TEXT PRIMARY KEY, content NOT NULL)",
     """
     CREATE TABLE ledger (
         last INTEGER PRIMARY KEY,
@@ -55,7 +49,6 @@ _TABLES = (
     """,
     "CREATE TABLE proof (one INTEGER PRIMARY KEY CHECK (one = 1), bytes BLOB)",
     "INSERT INTO boot (one) VALUES (1)",
-    "INSERT INTO state (one) VALUES (1)",
     "INSERT INTO proof (one) VALUES (1)",
     f"PRAGMA application_id = {APPLICATION}",
     f"PRAGMA user_version = {SCHEMA}",
@@ -86,10 +79,20 @@ def trouble(path: Path, error: sqlite3.Error | OSError) -> StoreError:
     return StoreError("state", f"{path}: {known[0]} ({error})", known[1])
 
 
-def damaged(path: Path, what: str) -> StoreError:
-    """The file is not what this version wrote."""
+class DamagedState(StoreError):  # noqa: N818 (it reads as what it is)
+    """The file is not what any version wrote: nothing in it can be relied upon."""
+
+
+def damaged(path: Path, what: str) -> DamagedState:
+    """The file is not what it should be."""
     remedy = "an undamaged state (colme state restore brings a backup back)"
-    return StoreError("state", f"{path}: damaged ({what})", remedy)
+    return DamagedState("state", f"{path}: damaged ({what})", remedy)
+
+
+def newer(what: str, seen: int, known: int) -> StoreError:
+    """A later version wrote it; to go on from anything else would noise samples a second time."""
+    remedy = f"at most {known}: a newer colme wrote it; go on with that version"
+    return StoreError(f"state.{what}", seen, remedy)
 
 
 @contextmanager
@@ -179,15 +182,22 @@ def is_new(connection: sqlite3.Connection) -> bool:
     return bool(tables == 0)
 
 
+def schema_of(connection: sqlite3.Connection) -> int:
+    """Which tables it has."""
+    (schema,) = connection.execute("PRAGMA user_version").fetchone()
+    return int(schema)
+
+
 def require_state(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse what is no node's state, one of another version, and a damaged one."""
+    """Refuse what is no node's state, one of a later version, and a damaged one."""
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     if application != APPLICATION:
         raise StoreError("state", f"{path}: not a node's state", "a state that colme has written")
-    (schema,) = connection.execute("PRAGMA user_version").fetchone()
-    if schema != SCHEMA:
-        remedy = f"{SCHEMA} (use the version of colme that wrote it, or another folder)"
-        raise StoreError("state.schema", schema, remedy)
+    schema = schema_of(connection)
+    if schema > SCHEMA:
+        raise newer("schema", schema, SCHEMA)
+    if schema < 1:
+        raise damaged(path, f"schema {schema}")
     (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if found != "ok":
         raise damaged(path, found)

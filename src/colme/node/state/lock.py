@@ -37,7 +37,7 @@ class Lock:
                 if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
                     raise
                 seen = f"{folder}: in use by another process"
-                remedy = "that the node which has it is stopped first, or another folder"
+                remedy = "that the node which has it is stopped first"
                 raise StoreError("state", seen, remedy) from None
             except sqlite3.Error:
                 connection.close()

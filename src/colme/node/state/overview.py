@@ -1,13 +1,13 @@
 """What is stored of a node, for its owner: counts, progress and what was sent, no exact value."""
 
 from collections.abc import Mapping
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 from colme.node.state import database
 from colme.node.state.stored import Progress, last_entries, read
+from colme.node.state.upgrades import to_read
 from colme.node.wire import Standing, release_in
 from colme.privacy.ledger import Entry, Ledger
 from colme.rules.release import Release
@@ -18,6 +18,8 @@ class Overview:
     """A node's state as of its last commit."""
 
     name: str
+    algorithm: str | None
+    """None where nothing tells: nothing was stored yet, or 0.1.0 did before its first exchange."""
     created: str
     from_backup: bool
     epoch: int
@@ -36,18 +38,13 @@ class Overview:
     def of(cls, folder: Path, *, entries: int = 5) -> Self:
         """Read it, beside a running node or not, with the newest entries of its ledger."""
         path = folder / database.FILE
-        with (
-            database.in_words(path),
-            database.connected(path, mode="ro") as connection,
-            closing(connection),
-        ):
-            database.require_state(connection, path)
-            with database.one_moment(connection):
-                stored = read(connection, path)
-                newest = last_entries(connection, entries)
+        with database.in_words(path), to_read(path) as connection:
+            stored = read(connection, path)
+            newest = last_entries(connection, entries)
         progress = Progress.of(stored.snapshot)
         return cls(
             name=stored.name,
+            algorithm=(stored.snapshot or {}).get("algorithm"),
             created=stored.created,
             from_backup=stored.from_backup,
             epoch=stored.epoch,

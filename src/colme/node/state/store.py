@@ -4,7 +4,6 @@ Samples, noise, the bytes to send and the agent's snapshot go into one transacti
 sent before it is on disk: to noise the same samples again, after a crash, would leak.
 """
 
-import json
 import sqlite3
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -24,16 +23,15 @@ from colme.errors import (
 from colme.node.state import database
 from colme.node.state.lane import Lane
 from colme.node.state.lock import Lock
-from colme.node.state.stored import Progress, read
+from colme.node.state.stored import Progress, Stored, read, rows_of, to_json, write_rows
+from colme.node.state.upgrades import is_current, upgrade
 from colme.node.wire import Standing
 from colme.privacy.ledger import Entry, require_next
-from colme.rules.release import Profile
+from colme.protocol.events import EVERYTHING
+from colme.protocol.settings import Settings
 
 PROOF_BYTES = 2**16
 """More than a commit writes, so that what has room for it has room for a commit."""
-
-to_json = json.JSONEncoder(separators=(",", ":"), check_circular=False, allow_nan=False).encode
-"""One encoder for all snapshots: there is one every round."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +39,8 @@ class Commit:
     """What is stored together, or not at all."""
 
     snapshot: Mapping[str, Any]
-    """All that the agent remembers: `Agent.snapshot`."""
+    """`Agent.snapshot` of the parts that changed; the others stay as they are stored. The first one
+    has to have them all."""
     released: bytes | None = None
     """The release about to be sent, as sent; None keeps the last one."""
     entry: Entry | None = None
@@ -67,6 +66,7 @@ class Store:
     from_backup: bool
     """Whether the state is a restored backup, which may be older than what was sent."""
     snapshot: dict[str, Any] | None
+    """All parts of it, however few the last commit had."""
     released: bytes | None
     told: dict[str, int]
     """The last round that each neighbour may have heard of."""
@@ -77,24 +77,26 @@ class Store:
     releases: int
     """How many entries the ledger has."""
 
-    def __init__(self, folder: Path, *, name: str, profile: Profile, lane: Lane) -> None:
+    def __init__(self, folder: Path, settings: Settings, lane: Lane) -> None:
         self._path = folder / database.FILE
-        self._name = name
-        self._profile = profile
+        self._settings = settings
         self._lane = lane
         self._connection = lane.call(self._begin)
         self._to_close = ExitStack()
         self._open = True
 
     @classmethod
-    def open(cls, folder: Path, *, name: str, profile: Profile) -> Self:
-        """The state in a folder, or a new one, with a boot epoch that was never used before."""
+    def open(cls, folder: Path, settings: Settings) -> Self:
+        """The state in a folder, or a new one, with a boot epoch that was never used before.
+
+        One that an earlier version stored is brought up to this one first.
+        """
         database.make_private_folder(folder)
         with ExitStack() as undo:
             undo.callback(Lock.take(folder).release)
-            lane = Lane(f"state of {name}")
+            lane = Lane(f"state of {settings.name}")
             undo.callback(lane.close)
-            store = cls(folder, name=name, profile=profile, lane=lane)
+            store = cls(folder, settings, lane)
             undo.callback(lane.call, lambda: store._connection.close())
             store._to_close = undo.pop_all()
         return store
@@ -149,27 +151,25 @@ class Store:
                 return connection
 
     def _create(self, connection: sqlite3.Connection) -> None:
+        profile = self._settings.profile
         with database.transaction(connection):
             database.create_tables(connection)
             connection.execute(
                 "INSERT INTO meta (one, name, lower, upper, epsilon) VALUES (1, ?, ?, ?, ?)",
-                (self._name, *self._profile.bounds, self._profile.epsilon),
+                (self._settings.name, *profile.bounds, profile.epsilon),
             )
 
     def _load(self, connection: sqlite3.Connection) -> None:
-        """Read the attributes, if they are this node's."""
+        """Read the attributes, if they are this node's, once the state is of this version."""
         database.require_state(connection, self._path)
         with database.one_moment(connection):
+            current = is_current(connection, self._path)
+        # Checked before an upgrade is committed: a state that is refused stays as it is.
+        with database.one_moment(connection) if current else database.transaction(connection):
+            if not current:
+                upgrade(connection, self._path)
             stored = read(connection, self._path)
-        profile = self._profile
-        for setting, seen, expected in (
-            ("name", self._name, stored.name),
-            ("agreed.bounds", profile.bounds, stored.bounds),
-            ("privacy.epsilon", profile.epsilon, stored.epsilon),
-        ):
-            if seen != expected:
-                remedy = f"{expected!r}, as in the state {self._path}, or another folder for it"
-                raise ConfigError(setting, seen, remedy)
+            self._require_own(stored)
         self.epoch = stored.epoch
         self.floor = stored.floor
         self.from_backup = stored.from_backup
@@ -180,6 +180,24 @@ class Store:
         self.marks = stored.marks
         self.covered = stored.covered
         self.releases = stored.releases
+
+    def _require_own(self, stored: Stored) -> None:
+        settings, snapshot = self._settings, stored.snapshot or {}
+        # 0.1.0 did not name its algorithm before the first exchange.
+        algorithm = snapshot.get("algorithm") or settings.algorithm.name
+        for setting, seen, expected in (
+            ("name", settings.name, stored.name),
+            ("agreed.bounds", settings.profile.bounds, stored.bounds),
+            ("privacy.epsilon", settings.profile.epsilon, stored.epsilon),
+            ("agreed.algorithm", settings.algorithm.name, algorithm),
+        ):
+            if seen != expected:
+                # No word of a new state: it would be fed the same samples.
+                remedy = (
+                    f"{expected!r}, as in the state {self._path}: go on with that. Another state "
+                    "would noise a second time whatever samples it is fed again"
+                )
+                raise ConfigError(setting, seen, remedy)
 
     def _reopen(self) -> None:
         epoch, covered, before = self.epoch, self.covered, Progress.of(self.snapshot)
@@ -199,31 +217,45 @@ class Store:
             self._connection = connection
 
     def _write(self, commit: Commit) -> None:
-        snapshot = dict(commit.snapshot)
-        try:
-            text = to_json(snapshot)
-        except ValueError as error:
-            raise SnapshotError("snapshot", str(error), "finite numbers, fit for JSON") from None
+        snapshot = (self.snapshot or {}) | dict(commit.snapshot)
+        rows = self._parts_of(commit)
+        # Else only what changed, too: a sample is to write its stream and a mark, and no more.
+        told = self.told | dict(commit.told)
+        if told != self.told:
+            rows["told"] = to_json(told)
+        standings = self.standings | dict(commit.standings)
+        if standings != self.standings:
+            rows["standings"] = _plain(standings)
+        marks = self.marks | dict(commit.marks)
+        if marks != self.marks:
+            rows["marks"] = to_json(marks)
+        if commit.released is not None:
+            rows["released"] = commit.released
         with database.in_words(self._path), database.transaction(self._connection):
             covered = self._list(commit.entry)
+            # Of the whole, whichever parts came: what is released is what the ledger lists.
             noised = Progress.of(snapshot).released
             if noised != covered:
                 seen = f"a snapshot with {noised} samples released"
                 raise LedgerError("ledger", seen, f"{covered}, as the ledger lists")
-            # One row, so that a commit writes few pages: small tables would be a page each.
-            told = self.told | dict(commit.told)
-            standings = self.standings | dict(commit.standings)
-            marks = self.marks | dict(commit.marks)
-            self._connection.execute(
-                "UPDATE state SET snapshot = ?, released = coalesce(?, released), told = ?, "
-                "standings = ?, marks = ?",
-                (text, commit.released, to_json(told), _plain(standings), to_json(marks)),
-            )
+            write_rows(self._connection, rows)
         self.snapshot = snapshot
         self.released = self.released if commit.released is None else commit.released
         self.told, self.standings, self.marks = told, standings, marks
         self.covered = covered
         self.releases += commit.entry is not None
+
+    def _parts_of(self, commit: Commit) -> dict[str, str | bytes]:
+        """The rows of its snapshot, if it is whole with what is stored, and of one version."""
+        before, now = self.snapshot or {}, commit.snapshot
+        there = before.keys() if before.get("version") == now.get("version") else set()
+        missing = EVERYTHING - there - now.keys()
+        if missing:
+            raise SnapshotError("snapshot", f"no {', '.join(sorted(missing))}", "all of its parts")
+        try:
+            return dict(rows_of(now, before))
+        except ValueError as error:
+            raise SnapshotError("snapshot", str(error), "finite numbers, fit for JSON") from None
 
     def _list(self, entry: Entry | None) -> int:
         """Add an entry to the ledger, if it goes on where the ledger ends; return its new end."""

@@ -1,16 +1,24 @@
-"""All that is stored of a node, read in one piece."""
+"""All that is stored of a node: how it lies in the tables, and read in one piece."""
 
 import json
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Self
 
-from colme.node.state.database import damaged
+from colme.node.state.database import damaged, newer
 from colme.node.wire import Standing
 from colme.privacy.ledger import Entry
-from colme.protocol.upgrades import upgraded
+from colme.protocol.events import Part
+from colme.protocol.upgrades import VERSION, upgraded
+
+HEAD = "head"
+"""The row of what a snapshot has beside its parts: whose it is, of which version and algorithm."""
+
+to_json = json.JSONEncoder(separators=(",", ":"), check_circular=False, allow_nan=False).encode
+"""One encoder for all snapshots: there is one every round."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +65,35 @@ class Progress:
         )
 
 
+def rows_of(
+    snapshot: Mapping[str, Any], before: Mapping[str, Any] = MappingProxyType({})
+) -> dict[str, str]:
+    """The parts that are in a snapshot, each as its row has it; and its head where it changed."""
+    parts = {part.value: snapshot[part] for part in Part if part in snapshot}
+    head = {name: value for name, value in snapshot.items() if name not in parts}
+    rows = {name: to_json(content) for name, content in parts.items()}
+    if any(before.get(name) != value for name, value in head.items()):
+        rows[HEAD] = to_json(head)
+    return rows
+
+
+def write_rows(connection: sqlite3.Connection, rows: Mapping[str, str | bytes]) -> None:
+    """Put these rows in the place of those of the same names; others stay as they are."""
+    connection.executemany(
+        "INSERT INTO part (name, content) VALUES (?, ?) "
+        "ON CONFLICT (name) DO UPDATE SET content = excluded.content",
+        rows.items(),
+    )
+
+
+def snapshot_in(connection: sqlite3.Connection, path: Path) -> dict[str, Any] | None:
+    """The agent's snapshot, all parts of it; None if nothing was ever stored."""
+    try:
+        return _snapshot(_rows(connection))
+    except (TypeError, KeyError, ValueError) as error:
+        raise damaged(path, f"{type(error).__name__}: {error}") from error
+
+
 def read(connection: sqlite3.Connection, path: Path) -> Stored:
     """Everything, within a transaction of the caller; the path is for errors."""
     try:
@@ -82,9 +119,7 @@ def _read(connection: sqlite3.Connection, path: Path) -> Stored:
         "SELECT name, lower, upper, epsilon, created, from_backup FROM meta"
     ).fetchone()
     epoch, floor = connection.execute("SELECT epoch, floor FROM boot").fetchone()
-    text, released, told, standings, marks = connection.execute(
-        "SELECT snapshot, released, told, standings, marks FROM state"
-    ).fetchone()
+    rows = _rows(connection)
     releases, covered = connection.execute("SELECT count(*), max(last) FROM ledger").fetchone()
     stored = Stored(
         name=name,
@@ -94,14 +129,14 @@ def _read(connection: sqlite3.Connection, path: Path) -> Stored:
         from_backup=bool(from_backup),
         epoch=epoch,
         floor=floor,
-        snapshot=None if text is None else json.loads(text),
-        released=released,
-        told=json.loads(told),
+        snapshot=_snapshot(rows),
+        released=rows.get("released"),
+        told=json.loads(rows.get("told", "{}")),
         standings={
             peer: Standing(epoch=epoch, round=round_)
-            for peer, (epoch, round_) in sorted(json.loads(standings).items())
+            for peer, (epoch, round_) in sorted(json.loads(rows.get("standings", "{}")).items())
         },
-        marks=json.loads(marks),
+        marks=json.loads(rows.get("marks", "{}")),
         covered=covered or 0,
         releases=releases,
     )
@@ -110,3 +145,17 @@ def _read(connection: sqlite3.Connection, path: Path) -> Stored:
         what = f"{noised} samples were released, but the ledger lists {stored.covered}"
         raise damaged(path, what)
     return stored
+
+
+def _rows(connection: sqlite3.Connection) -> dict[str, Any]:
+    return dict(connection.execute("SELECT name, content FROM part"))
+
+
+def _snapshot(rows: Mapping[str, Any]) -> dict[str, Any] | None:
+    if HEAD not in rows:
+        return None
+    head: dict[str, Any] = json.loads(rows[HEAD])
+    version = head["version"]
+    if version > VERSION:
+        raise newer("version", version, VERSION)
+    return head | {part.value: json.loads(rows[part]) for part in Part}
