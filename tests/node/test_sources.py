@@ -14,8 +14,6 @@ import pytest
 from colme.errors import ConfigError, SampleError
 from colme.node import config
 from colme.node.samples import Feed, Synthetic, feeds, make_feed, make_noise
-from colme.node.samples.feeds import CHUNK
-from colme.node.samples.lines import LARGEST_PORTION
 from colme.privacy.mechanism import SecureLaplace, SeededLaplace
 from support.taker import Enough, Taker
 from support.waiting import until
@@ -56,40 +54,6 @@ def test_a_file_is_resumed_at_its_mark_and_every_sample_taken_once(tmp_path: Pat
     with path.open("ab") as file:
         file.write(b"5\n")
     assert follow(path, 15, marks=second.marks).values == [5]
-
-
-def test_a_long_file_comes_in_batches_that_can_each_be_resumed_at(tmp_path: Path) -> None:
-    path = tmp_path / "data"
-    numbers = list(range(30_000))
-    content = "".join(f"{number}\n" for number in numbers).encode()
-    path.write_bytes(content)
-    assert len(content) > 2 * CHUNK
-    whole = follow(path, len(content))
-    assert whole.values == numbers
-    assert whole.batches >= len(numbers) / LARGEST_PORTION
-
-    values: list[float] = []
-    marks: dict[str, int] = {}
-
-    async def crash_after_one(taken: Sequence[float], reached: Mapping[str, int]) -> None:
-        assert len(taken) <= LARGEST_PORTION
-        values.extend(taken)
-        marks.update(reached)
-        raise Enough
-
-    while marks.get(f"file:{path}") != len(content):
-        source = source_of(path, Taker(), marks=marks)
-        with pytest.raises(Enough):
-            asyncio.run(source.run(crash_after_one))
-    assert values == numbers
-
-
-def test_the_mark_moves_on_over_refused_lines(tmp_path: Path) -> None:
-    path = tmp_path / "data"
-    path.write_bytes(b"x\ny\n")
-    taker = follow(path, 4)
-    assert taker.values == []
-    assert taker.refused == [("not a number", 1), ("not a number", 2)]
 
 
 def test_the_format_is_read_again_when_a_file_is_resumed(tmp_path: Path) -> None:

@@ -49,19 +49,6 @@ def test_a_pipe_is_read_as_data_arrive_and_others_run_meanwhile() -> None:
     assert taker.refused == [("not a number", 3)]
 
 
-def test_what_has_arrived_is_taken_together() -> None:
-    reading, writing = os.pipe()
-    taker = Taker()
-    with os.fdopen(writing, "wb") as pipe:  # it all fits into the pipe's buffer
-        pipe.write(b"".join(b"%d\n" % number for number in range(2500)))
-    try:
-        asyncio.run(StdinFeed(SampleReader(None, taker.refuse), reading).run(taker.take))
-    finally:
-        os.close(reading)
-    assert taker.values == list(range(2500))
-    assert taker.batches == 3
-
-
 def test_waiting_for_a_silent_pipe_can_be_cancelled() -> None:
     reading, writing = os.pipe()
 

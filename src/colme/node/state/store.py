@@ -143,7 +143,7 @@ class Store:
             with database.connected(self._path) as connection:
                 if database.is_new(connection):
                     self._create(connection)
-                self._load(connection)
+                self._adopt(self._read(connection))
                 connection.execute("PRAGMA journal_mode = WAL")
                 with database.transaction(connection):
                     connection.execute("UPDATE boot SET epoch = epoch + 1")
@@ -159,8 +159,8 @@ class Store:
                 (self._settings.name, *profile.bounds, profile.epsilon),
             )
 
-    def _load(self, connection: sqlite3.Connection) -> None:
-        """Read the attributes, if they are this node's, once the state is of this version."""
+    def _read(self, connection: sqlite3.Connection) -> Stored:
+        """All that is stored, if it is this node's, once the state is of this version."""
         database.require_state(connection, self._path)
         with database.one_moment(connection):
             current = is_current(connection, self._path)
@@ -170,6 +170,9 @@ class Store:
                 upgrade(connection, self._path)
             stored = read(connection, self._path)
             self._require_own(stored)
+        return stored
+
+    def _adopt(self, stored: Stored) -> None:
         self.epoch = stored.epoch
         self.floor = stored.floor
         self.from_backup = stored.from_backup
@@ -200,19 +203,22 @@ class Store:
                 raise ConfigError(setting, seen, remedy)
 
     def _reopen(self) -> None:
-        epoch, covered, before = self.epoch, self.covered, Progress.of(self.snapshot)
+        before = Progress.of(self.snapshot)
         with database.in_words(self._path), database.connected(self._path) as connection:
             with database.transaction(connection):
                 connection.execute("UPDATE proof SET bytes = randomblob(?)", (PROOF_BYTES,))
-            self._load(connection)
-            now = Progress.of(self.snapshot)
-            if self.epoch != epoch or self.covered < covered or now.round < before.round:
+            stored = self._read(connection)
+            now = Progress.of(stored.snapshot)
+            older = stored.covered < self.covered or now.round < before.round
+            if stored.epoch != self.epoch or older:
+                # Nothing of it is adopted: to look again must find it as old as it is.
                 raise StaleStateError(
                     "state",
-                    f"{self._path}: start {self.epoch}, round {now.round}",
-                    f"start {epoch}, round {before.round}, as stored before the disk failed: to go "
-                    "on from an older state would noise samples twice",
+                    f"{self._path}: start {stored.epoch}, round {now.round}",
+                    f"start {self.epoch}, round {before.round}, as stored before the disk failed: "
+                    "to go on from an older state would noise samples twice",
                 )
+            self._adopt(stored)
             self._connection.close()
             self._connection = connection
 
