@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ import pytest
 
 from colme.cli.app import run
 from colme.node.config import NodeConfig
-from support.owned import ANSWER, NO_SAMPLE, STATUS, TOKEN, KnownNode, served
+from colme.node.owner import Status
+from support.owned import ANSWER, NEIGHBOUR, NO_SAMPLE, STATUS, TOKEN, KnownNode, served
 
 Write = Callable[[int], list[str]]
 
@@ -50,6 +52,7 @@ def test_a_ready_node_is_shown_and_the_code_is_0(
     printed = capsys.readouterr()
     assert printed.err == ""
     assert "here: ready, round 7 (clock)" in printed.out
+    assert "algorithm: tracking" in printed.out
     assert "estimate: 0.123457 (95%: 0.0987654 to 0.148148, together)" in printed.out
     assert "alone it would be 0.234568" in printed.out
     assert "class: 3 with this node" in printed.out
@@ -70,7 +73,7 @@ def test_a_ready_node_is_shown_and_the_code_is_0(
 def test_a_node_in_trouble_says_why_and_the_code_is_1(
     arguments: Write, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    node = KnownNode(NO_SAMPLE, seen=STATUS | {"troubles": ["the disk is full"]})
+    node = KnownNode(NO_SAMPLE, seen=replace(STATUS, troubles=("the disk is full",)))
     assert show(node, arguments) == 1
     printed = capsys.readouterr().out
     assert "here: not ready" in printed
@@ -81,9 +84,9 @@ def test_a_node_in_trouble_says_why_and_the_code_is_1(
 def test_as_json_it_is_one_object(arguments: Write, capsys: pytest.CaptureFixture[str]) -> None:
     assert show(KnownNode(), arguments, "--json") == 0
     answer = json.loads(capsys.readouterr().out)
-    assert answer["status"] == STATUS
+    assert Status.read(answer["status"]) == STATUS
     assert answer["estimate"]["value"] == ANSWER.value
-    node = KnownNode(NO_SAMPLE, seen=STATUS | {"troubles": ["no sample"]})
+    node = KnownNode(NO_SAMPLE, seen=replace(STATUS, troubles=("no sample",)))
     assert show(node, arguments, "--json") == 1
     assert json.loads(capsys.readouterr().out)["estimate"] is None
 
@@ -91,8 +94,8 @@ def test_as_json_it_is_one_object(arguments: Write, capsys: pytest.CaptureFixtur
 def test_a_neighbours_words_are_neither_markup_nor_commands(
     arguments: Write, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    neighbour = STATUS["neighbours"][0] | {"last_error": "[red]x[/] \x1b[2J", "connected": False}
-    assert show(KnownNode(seen=STATUS | {"neighbours": [neighbour]}), arguments) == 0
+    neighbour = replace(NEIGHBOUR, last_error="[red]x[/] \x1b[2J", connected=False)
+    assert show(KnownNode(seen=replace(STATUS, neighbours=(neighbour,))), arguments) == 0
     printed = capsys.readouterr().out
     assert "[red]x[/] ?[2J" in printed
     assert "away" in printed

@@ -1,15 +1,16 @@
 """Noise is drawn once: whoever comes back with less than it has sent is stopped by those who know.
 
-"Noising the same samples again leaks" (`colme.node.store`). A node can't tell that its own state
+"Noising the same samples again leaks" (`state.store`). A node can't tell that its own state
 is an old one; its neighbours can, and it asks them before it sends anything.
 """
 
+from functools import partial
 from pathlib import Path
 from shutil import rmtree
 
 from colme.cli.app import run
-from colme.node.fleet import Member
-from colme.node.overview import Overview
+from colme.node.state import Overview
+from colme.node.trial import Member
 from support.processes import (
     Nodes,
     acquainted,
@@ -65,18 +66,19 @@ def test_an_old_backup_is_refused_and_the_newest_is_accepted(tmp_path: Path) -> 
         nodes.kill(others[1])
         bring_back(tmp_path / "newest", victim)
         nodes.start(victim)
-        nodes.until("the word of one", lambda: nodes.neighbour(victim, others[0]).get("connected"))
-        nodes.until("no answer", lambda: nodes.neighbour(victim, others[1]).get("last_error"))
+        seen = partial(nodes.neighbour, victim)
+        nodes.until("the word of one", lambda: (one := seen(others[0])) and one.connected)
+        nodes.until("no answer", lambda: (one := seen(others[1])) and one.last_error)
         nodes.advance(others[0])
         waiting = nodes.status(victim)
-        assert waiting["round"] == stored.round
-        assert waiting["troubles"] == ["not joined yet: waiting for the neighbours' answers"]
+        assert waiting.round == stored.round
+        assert waiting.troubles == ("not joined yet: waiting for the neighbours' answers",)
         assert Overview.of(victim.config.state).from_backup
         nodes.start(others[1])
         nodes.until("a round", lambda: nodes.round(victim) > stored.round)
         nodes.ready()
         assert not Overview.of(victim.config.state).from_backup
-        assert nodes.status(victim)["epoch"] == stored.epoch + 1
+        assert nodes.status(victim).epoch == stored.epoch + 1
         nodes.stop(victim)
     require_each_sample_noised_once(victim)
 
@@ -98,7 +100,7 @@ def test_a_state_that_is_gone_is_missed_by_the_neighbours(tmp_path: Path) -> Non
         nodes.until("a round", lambda: nodes.round(victim) > before.round)
         nodes.ready()
         now = nodes.status(victim)
-        assert now["epoch"] > before.epoch
+        assert now.epoch > before.epoch
         nodes.agree(3, victim)
         stored = Overview.of(victim.config.state, entries=1_000_000)
         # It may have been killed after it stored its last round and before it sent any of it.
@@ -108,6 +110,6 @@ def test_a_state_that_is_gone_is_missed_by_the_neighbours(tmp_path: Path) -> Non
 
         nodes.stop(victim)
         nodes.start(victim)  # From now on it has a state like any other.
-        nodes.until("a round", lambda: nodes.round(victim) > now["round"])
-        assert nodes.status(victim)["epoch"] == now["epoch"] + 1
+        nodes.until("a round", lambda: nodes.round(victim) > now.round)
+        assert nodes.status(victim).epoch == now.epoch + 1
     require_each_sample_noised_once(victim)

@@ -4,14 +4,16 @@ import json
 import signal
 from math import isfinite
 from pathlib import Path
-from threading import Event, Thread
+from queue import SimpleQueue
+from threading import Thread
 from time import monotonic
 
 import pytest
 
 from colme.cli.app import run
-from colme.node.fleet import Member
-from colme.node.overview import Overview
+from colme.node.state import Overview
+from colme.node.trial import Member
+from support.elsewhere import PATIENCE
 from support.processes import (
     HTTP,
     Nodes,
@@ -54,10 +56,10 @@ def test_a_killed_node_is_not_waited_for_and_returns_to_the_current_round(tmp_pa
             nodes.advance(one)
             require_a_finite_estimate(one)
         after = nodes.status(victim)
-        assert after["epoch"] == before["epoch"] + 1
-        assert after["samples"]["taken"] > before["samples"]["taken"]
-        begun, missed = after["samples"]["taken"] / 3, max(away) - last
-        assert begun < after["round"] - missed + 10, "missed rounds are never replayed"
+        assert after.epoch == before.epoch + 1
+        assert after.samples.taken > before.samples.taken
+        begun, missed = after.samples.taken / 3, max(away) - last
+        assert begun < after.round - missed + 10, "missed rounds are never replayed"
     for one in members:
         require_each_sample_noised_once(one)
 
@@ -77,7 +79,7 @@ def test_a_node_that_hung_catches_up(tmp_path: Path) -> None:
         nodes.agree(3)
         for one in members:
             require_a_finite_estimate(one)
-        assert nodes.status(victim)["epoch"] == 1
+        assert nodes.status(victim).epoch == 1
     require_each_sample_noised_once(victim)
 
 
@@ -122,7 +124,7 @@ def test_every_acknowledged_sample_outlives_the_process(
         assert stored - acknowledged in (0, 1), "but for one whose answer got lost"
         nodes.start(member)
         nodes.ready()
-        assert nodes.status(member)["samples"]["taken"] == stored
+        assert nodes.status(member).samples.taken == stored
 
 
 def test_the_rows_of_a_growing_file_are_taken_once_each_across_crashes(tmp_path: Path) -> None:
@@ -130,39 +132,45 @@ def test_the_rows_of_a_growing_file_are_taken_once_each_across_crashes(tmp_path:
     (member,) = acquainted(
         tmp_path / "nodes",
         1,
-        {"source": f'kind = "file"\npath = "{path}"\ncolumn = "x"\npoll = 0.01'},
+        {"source": f'kind = "file"\npath = "{path}"\ncolumn = "x"\npoll = 0.001'},
     )
     path.write_text("y,x\n")
-    enough = Event()
+    due: SimpleQueue[int] = SimpleQueue()  # So many rows are written next, and none after 0.
+    half_written: SimpleQueue[None] = SimpleQueue()
     rows = 0
 
     def grow() -> None:
         nonlocal rows
         with path.open("a", buffering=1) as file:
-            while not enough.wait(0.0005):
-                rows += 1
-                # Flushed in two halves: a line is not one before its end.
-                file.write("1,")
-                file.flush()
-                file.write(f"{0.4 + rows * 1e-6}\n")
+            while more := due.get():
+                for number in range(more):
+                    if number == more // 2:
+                        half_written.put(None)
+                    rows += 1
+                    # Flushed in two halves: a line is not one before its end.
+                    file.write("1,")
+                    file.flush()
+                    file.write(f"{0.4 + rows * 1e-6}\n")
 
     with Nodes(member) as nodes:
         nodes.ready()
         writer = Thread(target=grow)
         writer.start()
         try:
-            for taken in (200, 600, 1000):
-                require_taken(nodes, member, taken)
+            for _ in range(3):
+                require_taken(nodes, member, rows)
+                due.put(2000)
+                half_written.get(timeout=PATIENCE)  # It is killed while it reads.
                 nodes.kill(member)
                 nodes.start(member)
             nodes.ready()
         finally:
-            enough.set()
+            due.put(0)
             writer.join()
         require_taken(nodes, member, rows)
         nodes.advance(member, 2)
         assert samples_taken(nodes, member) == rows
-        assert nodes.status(member)["epoch"] == 4
+        assert nodes.status(member).epoch == 4
         code, text = ask(member, "/estimate")
         assert code == 200
         assert json.loads(text)["local"] == pytest.approx(0.4 + (rows + 1) / 2 * 1e-6, abs=1e-7)
@@ -173,4 +181,4 @@ def require_taken(nodes: Nodes, member: Member, least: int) -> None:
 
 
 def samples_taken(nodes: Nodes, member: Member) -> int:
-    return int(nodes.status(member).get("samples", {}).get("taken", 0))
+    return nodes.status(member).samples.taken

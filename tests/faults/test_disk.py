@@ -11,13 +11,12 @@ import pytest
 
 import colme
 from colme.errors import StoreError
-from colme.node import driver
-from colme.node.fleet import Member
-from colme.node.overview import Overview
-from colme.node.store import Commit, Store
+from colme.node.rounds import driver
+from colme.node.state import Commit, Overview, Store
+from colme.node.trial import Member
+from support.elsewhere import PATIENCE
 from support.processes import (
     HTTP,
-    PATIENCE,
     Nodes,
     acquainted,
     ask,
@@ -25,6 +24,7 @@ from support.processes import (
     counted,
     require_each_sample_noised_once,
 )
+from support.waiting import until
 
 FULL = "disk full"
 
@@ -71,7 +71,7 @@ def disk(tmp_path: Path) -> Iterator[Disk]:
 
 def trouble(nodes: Nodes, member: Member) -> str | None:
     """What it complains of, if it is the disk."""
-    return next((one for one in nodes.status(member)["troubles"] if FULL in one), None)
+    return next((one for one in nodes.status(member).troubles if FULL in one), None)
 
 
 def test_a_node_with_a_full_disk_rests_and_returns_by_itself(tmp_path: Path, disk: Disk) -> None:
@@ -105,9 +105,9 @@ def test_a_node_with_a_full_disk_rests_and_returns_by_itself(tmp_path: Path, dis
         nodes.until("caught up", lambda: nodes.round(victim) >= nodes.round(other) > resting)
         nodes.advance(victim)
         assert ask(victim, "/samples", [0.5] * 100)[0] == 200
-        assert nodes.status(victim)["samples"]["taken"] == acknowledged + 100
-        assert nodes.status(victim)["epoch"] == 1, "it was not away"
-        nodes.until("released", lambda: nodes.status(victim)["samples"]["released"] > 0)
+        assert nodes.status(victim).samples.taken == acknowledged + 100
+        assert nodes.status(victim).epoch == 1, "it was not away"
+        nodes.until("released", lambda: nodes.status(victim).samples.released > 0)
         nodes.stop(victim)
     require_each_sample_noised_once(victim)
 
@@ -125,9 +125,9 @@ def test_samples_that_were_not_acknowledged_are_not_taken(tmp_path: Path, disk: 
             acknowledged += 10
         disk.free()
         nodes.ready()
-        assert nodes.status(member)["samples"]["taken"] == acknowledged
+        assert nodes.status(member).samples.taken == acknowledged
         assert ask(member, "/samples", [0.5] * 10)[0] == 200
-        assert nodes.status(member)["samples"]["taken"] == acknowledged + 10
+        assert nodes.status(member).samples.taken == acknowledged + 10
         nodes.stop(member)
     assert Overview.of(member.config.state).taken == acknowledged + 10
 
@@ -140,7 +140,7 @@ def test_a_file_is_read_on_once_there_is_room_again(tmp_path: Path, disk: Disk) 
     disk.hold(member)
     with Nodes(member) as nodes:
         nodes.ready()
-        nodes.until("10 rows", lambda: nodes.status(member)["samples"]["taken"] == 10)
+        nodes.until("10 rows", lambda: nodes.status(member).samples.taken == 10)
         disk.fill()
         nodes.until("trouble", lambda: trouble(nodes, member))
         with data.open("a") as file:
@@ -148,9 +148,9 @@ def test_a_file_is_read_on_once_there_is_room_again(tmp_path: Path, disk: Disk) 
         nodes.until("tried again", lambda: counted(member, "store_failures_total") > 1)
         disk.free()
         nodes.ready()
-        nodes.until("20 rows", lambda: nodes.status(member)["samples"]["taken"] >= 20)
+        nodes.until("20 rows", lambda: nodes.status(member).samples.taken >= 20)
         nodes.advance(member, 2)
-        assert nodes.status(member)["samples"]["taken"] == 20
+        assert nodes.status(member).samples.taken == 20
 
 
 def test_rows_are_taken_once_even_if_the_disk_only_says_that_it_failed(
@@ -168,13 +168,11 @@ def test_rows_are_taken_once_even_if_the_disk_only_says_that_it_failed(
 
     async def program() -> None:
         async with asyncio.timeout(PATIENCE), colme.Node(member.config) as node:
-            while not failed or node.troubles():
-                await asyncio.sleep(0.05)
+            await until(lambda: failed and not node.troubles())
             with data.open("a") as file:
                 file.write("0.5\n")
-            while node.status()["samples"]["taken"] < 11:
-                await asyncio.sleep(0.05)
-            assert node.status()["samples"]["taken"] == 11
+            await until(lambda: node.status().samples.taken >= 11)
+            assert node.status().samples.taken == 11
 
     data = tmp_path / "data"
     data.write_text("0.5\n" * 10)
@@ -194,8 +192,7 @@ def test_a_node_that_waits_for_its_disk_can_be_stopped(
 
     async def program() -> None:
         async with asyncio.timeout(PATIENCE), colme.Node(member.config) as node:
-            while not any(FULL in one for one in node.troubles()):
-                await asyncio.sleep(0.05)
+            await until(lambda: any(FULL in one for one in node.troubles()))
 
     (member,) = acquainted(tmp_path / "nodes", 1)
     monkeypatch.setattr(Store, "commit", fail)
@@ -222,4 +219,4 @@ def test_a_full_disk_at_the_start(new: bool, tmp_path: Path, disk: Disk) -> None
         disk.free()
         nodes.start(member)
         nodes.ready()
-        assert nodes.status(member)["epoch"] == 1 + (not new)
+        assert nodes.status(member).epoch == 1 + (not new)

@@ -2,7 +2,6 @@
 
 import asyncio
 import tomllib
-from collections.abc import Callable
 from math import inf, nan
 from pathlib import Path
 from typing import Any
@@ -11,12 +10,12 @@ import pytest
 
 import colme
 from colme.errors import ConfigError, LocalProtocolError, NetworkError, SampleError, StoreError
-from colme.node.fleet import CONFIG, Member
-from colme.node.overview import Overview
-from support.processes import HTTP, PATIENCE, acquainted
+from colme.node.state import Overview
+from colme.node.trial import CONFIG, Member
+from support.processes import HTTP, acquainted
+from support.waiting import until
 
-INTERVAL = 0.2
-AGREED = f"bounds = [0, 1]\ninterval = {INTERVAL}"
+AGREED = "bounds = [0, 1]\ninterval = 0.2"
 
 
 def neighbours(folder: Path) -> list[Member]:
@@ -32,13 +31,6 @@ def as_fields(member: Member) -> dict[str, Any]:
     for one in fields["neighbours"]:
         one["certificate"] = str(member.folder / one["certificate"])
     return fields | {"owner": False}
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Fails if it takes too long."""
-    async with asyncio.timeout(PATIENCE):
-        while not condition():
-            await asyncio.sleep(INTERVAL / 4)
 
 
 def test_two_nodes_in_one_process_learn_from_each_other(tmp_path: Path) -> None:
@@ -62,11 +54,11 @@ def test_two_nodes_in_one_process_learn_from_each_other(tmp_path: Path) -> None:
             assert (first.samples, b.estimate().samples) == (201, 200)
             assert first.low <= first.value <= first.high
             await until(lambda: min(one.estimate().round for one in (a, b)) > first.round + 2)
-            assert a.status()["neighbours"][0]["connected"]
+            assert a.status().neighbours[0].connected
             assert a.troubles() == b.troubles() == []
         # Left, they are gone: the same nodes can be entered again.
         async with colme.Node(str(there.folder / CONFIG)) as b:
-            assert b.status()["epoch"] == 2
+            assert b.status().epoch == 2
             assert b.estimate().samples == 200
 
     asyncio.run(program())
@@ -121,8 +113,8 @@ def test_a_start_that_is_refused_leaves_nothing_behind(tmp_path: Path) -> None:
             with pytest.raises(StoreError, match="in use by another process"):
                 await colme.Node(as_fields(other)).__aenter__()
             async with colme.Node(as_fields(member)) as node:
-                await until(lambda: node.status()["neighbours"][0]["connected"])
-                assert node.status()["epoch"] == 2
+                await until(lambda: node.status().neighbours[0].connected)
+                assert node.status().epoch == 2
 
     asyncio.run(program())
 

@@ -3,15 +3,13 @@
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from time import monotonic, sleep
 
 import pytest
 
 from colme.node.config import NodeConfig
-from colme.node.fleet import CONFIG, LOG, Fleet, Member, Plan, prepare
-from support.processes import PATIENCE
+from colme.node.trial import CONFIG, LOG, Fleet, Member, Plan, prepare
+from support.elsewhere import PATIENCE, until
 
 AGENTS = 3
 
@@ -29,13 +27,6 @@ def node_processes(folder: Path) -> set[int]:
         if "node" in words and any(word.startswith(f"{folder}/") for word in words):
             found.add(int(path.parent.name))
     return found
-
-
-def until(what: str, condition: Callable[[], bool]) -> None:
-    began = monotonic()
-    while not condition():
-        assert monotonic() - began < PATIENCE, f"not within {PATIENCE:g} s: {what}"
-        sleep(0.05)
 
 
 def test_to_end_the_fleet_ends_its_nodes(tmp_path: Path) -> None:

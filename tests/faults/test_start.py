@@ -13,11 +13,11 @@ from socket import create_server
 import pytest
 
 from colme.node.config import split_address
-from colme.node.fleet import CONFIG, Member
-from colme.node.identity import Identity
+from colme.node.trial import CONFIG, Member
+from colme.node.trust import Identity
+from support.elsewhere import PATIENCE
 from support.processes import (
     HTTP,
-    PATIENCE,
     Nodes,
     acquainted,
     ask,
@@ -88,7 +88,7 @@ def test_a_second_process_on_the_same_state(tmp_path: Path) -> None:
         words, log = refusal(member)
         assert "in use by another process" in words
         assert log == []
-        assert nodes.status(member)["epoch"] == 1, "and the first one is not disturbed"
+        assert nodes.status(member).epoch == 1, "and the first one is not disturbed"
         nodes.advance(member, 1)
 
 
@@ -223,7 +223,7 @@ def test_lines_that_are_no_samples_are_counted_and_never_quoted(tmp_path: Path) 
             lambda: counted(member, 'samples_refused_total{reason="invalid value"}') == 3,
         )
         nodes.advance(member, 1)
-        assert nodes.status(member)["samples"]["taken"] == 2, "the last line has not ended"
+        assert nodes.status(member).samples.taken == 2, "the last line has not ended"
         stdin.close()
         nodes.until("3 samples", lambda: counted(member, "samples_total") == 3)
         nodes.advance(member, 1)  # The end of the input is not the end of the node.

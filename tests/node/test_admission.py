@@ -5,12 +5,9 @@ from datetime import UTC, datetime
 import pytest
 
 from colme.errors import StaleStateError
-from colme.node import neighbour_pb2 as pb
-from colme.node.admission import Admission, from_wire
-from colme.node.agreement import Agreement
 from colme.node.config import Agreed
-from colme.node.refusal import Reason, Refused
-from colme.node.store import Standing
+from colme.node.session import Admission, Agreement
+from colme.node.wire import Reason, Refused, Standing, from_wire, pb
 
 AGREED = Agreed(bounds=(0, 1), interval=60, start=datetime(2026, 1, 1, tzinfo=UTC))
 MINE = Standing(epoch=5, round=50)

@@ -7,46 +7,45 @@ from typing import Any
 
 import pytest
 
-from colme.node.agreement import Agreement
-from colme.node.config import Agreed, Theta
+from colme.node.config import Agreed
+from colme.node.session import Agreement
 
-CLOCK_AND_PAPER = Agreed(
-    bounds=(0, 1.5),
-    rule="paper",
-    theta=Theta(scale=3.0, exponent=0.2),
-    rounds="clock",
-    interval=60,
-    start=datetime(2026, 1, 1, tzinfo=UTC),
-)
+
+def agreed(**changes: Any) -> Agreed:
+    """By the clock and with the paper's algorithm, so that every fact is there."""
+    table = {"bounds": [0, 1.5], "algorithm": "paper", "rule": "bernstein", "interval": 60}
+    return Agreed.model_validate(table | {"start": datetime(2026, 1, 1, tzinfo=UTC)} | changes)
+
+
+CLOCK_AND_PAPER = agreed()
 
 
 def test_the_hash_is_what_neighbour_proto_says() -> None:
     """SHA-256 of the facts: each as "name=value" and a line feed, in order of their names."""
     told = (
+        b"algorithm=paper\n"
         b"bounds=0.0,1.5\n"
         b"interval=60.0\n"
         b"protocol=colme.v1\n"
         b"rounds=clock\n"
-        b"rule=paper\n"
+        b'rule=bernstein {"theta":{"exponent":0.2,"scale":3.0}}\n'
         b"start=2026-01-01T00:00:00+00:00\n"
-        b"theta=3.0,0.2\n"
     )
     assert Agreement.of(CLOCK_AND_PAPER).digest == sha256(told).digest()
 
 
 def test_the_hash_stays_what_it_was() -> None:
     """A changed one would part nodes of two versions that agree on everything."""
-    free = Agreement.of(Agreed(bounds=(0, 1), rounds="free"))
+    free = Agreement.of(Agreed(bounds=(0, 1), algorithm="tracking", rounds="free"))
     assert free.digest.hex() == (
-        # printf 'bounds=0.0,1.0\nprotocol=colme.v1\nrounds=free\nrule=recommended\n' | sha256sum
-        "f106273edddb6ecc6980c642f749763a0ec02f0e1a43bf7d55ab16b8446acbb1"
+        # printf 'algorithm=tracking\nbounds=0.0,1.0\nprotocol=colme.v1\nrounds=free\n' | sha256sum
+        "92331929abb934c56e76c235a6181bd40c6ef6087d452715ec780fe7a1f39732"
     )
 
 
 DIFFERENT: dict[str, dict[str, Any]] = {
     "bounds": {"bounds": (0, 2)},
-    "rule": {"rule": "recommended"},
-    "theta": {"theta": Theta(scale=3.0, exponent=0.3)},
+    "rule": {"theta": {"scale": 3.0, "exponent": 0.3}},
     "rounds": {"rounds": "free"},
     "interval": {"interval": 61.0},
     "start": {"start": datetime(2026, 1, 2, tzinfo=UTC)},
@@ -56,7 +55,7 @@ DIFFERENT: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("name", DIFFERENT)
 def test_what_differs_is_named_with_both_values(name: str) -> None:
     mine = Agreement.of(CLOCK_AND_PAPER)
-    theirs = Agreement.of(CLOCK_AND_PAPER.model_copy(update=DIFFERENT[name]))
+    theirs = Agreement.of(agreed(**DIFFERENT[name]))
     assert mine.digest != theirs.digest
     differences = {field: told for field, *told in _differences(mine, theirs)}
     assert differences[name] == [theirs.facts[name], mine.facts[name]]
@@ -73,9 +72,9 @@ def _differences(mine: Agreement, theirs: Agreement) -> list[tuple[str, str, str
     return found
 
 
-@pytest.mark.parametrize("name", ["bounds", "theta", "interval", "start"])
+@pytest.mark.parametrize("name", ["bounds", "rule", "interval", "start"])
 def test_one_difference_alone_is_the_one_named(name: str) -> None:
-    theirs = Agreement.of(CLOCK_AND_PAPER.model_copy(update=DIFFERENT[name]))
+    theirs = Agreement.of(agreed(**DIFFERENT[name]))
     mine = Agreement.of(CLOCK_AND_PAPER)
     assert mine.difference(theirs.facts) == (name, theirs.facts[name], mine.facts[name])
 
@@ -103,11 +102,55 @@ def test_those_who_agree_differ_in_nothing() -> None:
 
 
 def test_what_does_not_matter_is_left_out() -> None:
-    """Free rounds have no interval and no start; theta is the paper's rule's alone."""
-    free = Agreed(bounds=(0, 1), rounds="free", interval=5, theta=Theta(scale=1))
-    assert set(Agreement.of(free).facts) == {"protocol", "bounds", "rule", "rounds"}
-    other = free.model_copy(update=DIFFERENT["start"] | DIFFERENT["interval"] | DIFFERENT["theta"])
+    """Free rounds have no interval and no start; a rule is the paper's alone."""
+    free = Agreed(bounds=(0, 1), rounds="free", interval=5)
+    assert set(Agreement.of(free).facts) == {"protocol", "bounds", "algorithm", "rounds"}
+    other = free.model_copy(update=DIFFERENT["start"] | DIFFERENT["interval"])
     assert Agreement.of(other).digest == Agreement.of(free).digest
+
+
+def rule_of(**options: Any) -> str:
+    return Agreement.of(agreed(**options)).facts["rule"]
+
+
+def test_a_rule_is_told_by_its_name_and_its_fields() -> None:
+    assert rule_of(rule="tight") == 'tight {"theta":{"exponent":1.0,"scale":1.0}}'
+    optimistic = rule_of(rule="optimistic", agents=50, degree=5)
+    assert optimistic == 'optimistic {"agents":50.0,"degree":5.0,"delta":1.0}'
+    assert rule_of(rule="optimistic", agents=50.0, degree=5, delta=1) == optimistic
+    assert rule_of(theta={"scale": 3}) == rule_of()
+    assert rule_of(theta={"exponent": 0}) == 'bernstein {"theta":{"exponent":0.0,"scale":3.0}}'
+
+
+def test_a_rule_of_ones_own_is_told_by_its_class_and_its_fields() -> None:
+    own = rule_of(rule="support.own_rule:Within", distance=2)
+    assert own == 'support.own_rule:Within {"distance":2.0}'
+    assert rule_of(rule="support.own_rule:WITHIN_TWO") == own
+    assert rule_of(rule="support.own_rule:Within", distance=2.5) != own
+
+
+def test_an_alias_is_told_as_what_it_stands_for() -> None:
+    """Else a version that recommends something else would agree with this one on nothing."""
+    alias, itself = (Agreed(bounds=(0, 1), algorithm=name) for name in ("recommended", "tracking"))
+    assert alias.algorithm == itself.algorithm == "tracking"
+    assert Agreement.of(alias).facts == Agreement.of(itself).facts
+
+
+OF_0_1_0 = {
+    "recommended": {"rule": "recommended"},
+    "paper": {"rule": "paper", "theta": "3.0,0.2"},
+}
+
+
+@pytest.mark.parametrize("rule", OF_0_1_0)
+def test_the_first_version_and_this_one_refuse_each_other_by_name(rule: str) -> None:
+    """0.1.0 told a rule and never an algorithm, for whatever it ran."""
+    mine = Agreement.of(Agreed.model_validate({"bounds": [0, 1], "rule": rule, "rounds": "free"}))
+    told = {"protocol": "colme.v1", "bounds": "0.0,1.0", "rounds": "free"} | OF_0_1_0[rule]
+    theirs = Agreement(told)
+    name = mine.facts["algorithm"]
+    assert mine.difference(theirs.facts) == ("algorithm", "nothing", name)
+    assert theirs.difference(mine.facts) == ("algorithm", name, "nothing")
 
 
 def test_the_same_moment_told_in_another_time_zone_is_the_same_start() -> None:

@@ -12,9 +12,8 @@ import pytest
 
 from colme.cli.app import run
 from colme.errors import StoreError
-from colme.node.backup import REPLACED, backup, restore
-from colme.node.overview import Overview
-from colme.node.store import Standing
+from colme.node.state import REPLACED, Overview, backup, restore
+from colme.node.wire import Standing
 from colme.privacy.ledger import Ledger
 from support.stored import commit, opened, rounds
 

@@ -1,5 +1,6 @@
 """A node's configuration: what is wrong is named, and what would be right is said."""
 
+import sys
 from collections.abc import Callable
 from math import inf
 from pathlib import Path
@@ -9,9 +10,17 @@ import pytest
 
 from colme.errors import ConfigError
 from colme.node.config import FileSource, HttpSource, NodeConfig, split_address
+from colme.protocol.algorithm import Algorithm
 from colme.protocol.rounds.paper import Paper
 from colme.protocol.rounds.tracking import Tracking
-from colme.rules.decision import Bernstein, PowerTheta
+from colme.rules.decision import (
+    Bernstein,
+    DecisionRule,
+    OptimisticDistance,
+    PowerTheta,
+    TightBernstein,
+)
+from support.own_rule import Within
 
 Fields = dict[str, Any]
 
@@ -100,12 +109,16 @@ WRONG: dict[str, tuple[Callable[[Fields], None], str, str]] = {
     "equal": (put("agreed", "bounds", value=[1, 1]), "agreed.bounds", "the lower one first"),
     "infinite": (put("agreed", "bounds", value=[0, inf]), "agreed.bounds", "finite"),
     "three bounds": (put("agreed", "bounds", value=[0, 1, 2]), "agreed.bounds", ""),
-    "rule": (put("agreed", "rule", value="best"), "agreed.rule", "'recommended' or 'paper'"),
+    "algorithm": (
+        put("agreed", "algorithm", value="trackin"),
+        "agreed.algorithm",
+        "'tracking', perhaps",
+    ),
+    "no algorithm": (put("agreed", "algorithm", value=3), "agreed.algorithm", "string"),
     "rounds": (put("agreed", "rounds", value="fast"), "agreed.rounds", "'clock' or 'free'"),
     "interval": (put("agreed", "interval", value=0), "agreed.interval", "greater than 0"),
     "endless": (put("agreed", "interval", value=inf), "agreed.interval", "less than inf"),
     "no time zone": (put("agreed", "start", value="2026-01-01T00:00:00"), "agreed.start", "time"),
-    "theta": (put("agreed", "theta", "scale", value=-1), "agreed.theta.scale", "greater than 0"),
     "deadline": (put("pace", "deadline", value=0), "pace.deadline", "greater than 0"),
     "last round": (put("pace", "last_round", value=0), "pace.last_round", "or equal to 1"),
     "level": (put("log", "level", value="loud"), "log.level", "'debug', 'info'"),
@@ -239,16 +252,123 @@ def test_three_exchanges_that_wait_in_vain_fit_into_an_interval(
         assert 3 * config.deadline < interval
 
 
-def test_the_rule_is_the_one_agreed_on() -> None:
-    recommended = NodeConfig.build(fields()).settings("me")
-    assert recommended.algorithm == Tracking(release_squares=True)
-    assert recommended.neighbours == ("b", "c")
-    known = NodeConfig.build(fields() | {"privacy": {"sigma2": 0.01}}).settings("me")
-    assert known.algorithm == Tracking(release_squares=False)
-    theta = {"scale": 2.0, "exponent": 0.25}
-    agreed = {"bounds": [0, 1], "rule": "paper", "theta": theta}
-    paper = NodeConfig.build(fields() | {"agreed": agreed}).settings("me")
-    assert paper.algorithm == Paper(rule=Bernstein(PowerTheta(2.0, 0.25)))
+def algorithm(*, sigma2: float | None = None, **agreed: Any) -> Algorithm:
+    table = {"agreed": {"bounds": [0, 1]} | agreed, "privacy": {"sigma2": sigma2}}
+    settings = NodeConfig.build(fields() | table).settings("me")
+    assert settings.neighbours == ("b", "c")
+    return settings.algorithm
+
+
+THETA = {"scale": 2.0, "exponent": 0.25}
+RULES: dict[str, tuple[dict[str, Any], DecisionRule]] = {
+    "left open": ({}, Bernstein(PowerTheta(3, 0.2))),
+    "bernstein": ({"rule": "bernstein", "theta": THETA}, Bernstein(PowerTheta(2.0, 0.25))),
+    "half a theta": ({"theta": {"scale": 2}}, Bernstein(PowerTheta(2.0, 0.2))),
+    "tight": ({"rule": "tight"}, TightBernstein()),
+    "tight with theta": ({"rule": "tight", "theta": THETA}, TightBernstein(PowerTheta(2.0, 0.25))),
+    "optimistic": (
+        {"rule": "optimistic", "agents": 50, "degree": 5, "delta": 0.5},
+        OptimisticDistance(agents=50, degree=5, delta=0.5),
+    ),
+    "one's own": ({"rule": "support.own_rule:Within", "distance": 0.5}, Within(0.5)),
+    "one's own, made": ({"rule": "support.own_rule:WITHIN_TWO"}, Within(2)),
+    "an object": ({"rule": Within(0.5)}, Within(0.5)),
+}
+
+
+@pytest.mark.parametrize(("options", "rule"), RULES.values(), ids=list(RULES))
+def test_the_paper_follows_the_rule_agreed_on(options: dict[str, Any], rule: DecisionRule) -> None:
+    assert algorithm(algorithm="paper", **options) == Paper(rule=rule)
+
+
+def test_the_recommended_algorithm_learns_a_variance_that_is_not_known() -> None:
+    assert algorithm() == Tracking(release_squares=True)
+    assert algorithm(sigma2=0.01) == algorithm(algorithm="tracking", sigma2=0.01) == Tracking()
+
+
+def test_what_the_first_version_called_a_rule_is_an_algorithm() -> None:
+    assert algorithm(rule="recommended") == Tracking(release_squares=True)
+    assert algorithm(rule="paper", theta=THETA) == Paper(rule=Bernstein(PowerTheta(2.0, 0.25)))
+
+
+WRONG_OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
+    "theta of tracking": ({"theta": THETA}, "agreed.theta: 'tracking' has none"),
+    "theta of 0.1.0": (
+        {"rule": "recommended", "theta": THETA},
+        "agreed.theta: 'tracking' has none",
+    ),
+    "rule of tracking": ({"rule": "tight"}, "agreed.rule: 'tracking' has none"),
+    "delta of bernstein": (
+        {"algorithm": "paper", "delta": 1},
+        "agreed.delta: 'bernstein' has none (it has theta)",
+    ),
+    "theta of optimistic": (
+        {"algorithm": "paper", "rule": "optimistic", "agents": 5, "degree": 2, "theta": THETA},
+        "agreed.theta: 'optimistic' has none (it has degree, agents, delta)",
+    ),
+    "no degree": (
+        {"algorithm": "paper", "rule": "optimistic", "agents": 5},
+        "agreed.degree: saw 'nothing', expected 'optimistic' to have one, alike at all neighbours",
+    ),
+    "large degree": (
+        {"algorithm": "paper", "rule": "optimistic", "agents": 5, "degree": 5},
+        "agreed.degree: saw 5, expected 1 to agents - 1 = 4",
+    ),
+    "misspelt": (
+        {"algorithm": "paper", "thetta": THETA},
+        "agreed.thetta: saw \"a field called 'thetta'\", expected 'theta', perhaps",
+    ),
+    "negative": (
+        {"algorithm": "paper", "theta": {"scale": -1}},
+        "agreed.theta.scale: saw -1.0, expected a finite number greater than 0",
+    ),
+    "no theta": ({"algorithm": "paper", "theta": 3}, "agreed.theta: saw 3, expected "),
+    "the paper's theta": (
+        {"algorithm": "paper", "theta": "paper"},
+        "agreed.theta: saw 'paper', expected a table with scale and exponent",
+    ),
+    "paper as a rule": (
+        {"algorithm": "paper", "rule": "paper"},
+        "agreed.rule: saw 'paper', expected one of bernstein, tight, optimistic, or module:attr",
+    ),
+    "oracle": (
+        {"algorithm": "paper", "rule": "oracle"},
+        "agreed.rule: saw 'oracle', expected a rule that does not know the truth",
+    ),
+    "oracle by its class": (
+        {"algorithm": "paper", "rule": "colme.rules.decision:Oracle", "classmates": ["b"]},
+        "agreed.rule: saw 'oracle', expected a rule that does not know the truth",
+    ),
+    "no module": ({"algorithm": "paper", "rule": "nowhere:Rule"}, "agreed.rule: saw 'nowhere:Ru"),
+    "no rule": (
+        {"algorithm": "paper", "rule": "support.own_rule:NO_RULE"},
+        "agreed.rule: saw 'support.own_rule:NO_RULE', expected a colme.DecisionRule",
+    ),
+    "field missing": (
+        {"algorithm": "paper", "rule": "support.own_rule:Within"},
+        "agreed.rule: saw 'support.own_rule:Within', expected other fields",
+    ),
+}
+
+
+@pytest.mark.parametrize(("options", "words"), WRONG_OPTIONS.values(), ids=list(WRONG_OPTIONS))
+def test_an_option_that_is_not_there_or_can_not_be_is_named(
+    options: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        algorithm(**options)
+    assert str(caught.value).startswith(words)
+
+
+def test_a_rule_of_ones_own_may_lie_beside_the_configuration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / "beside_it.py").write_text("from support.own_rule import Within as Mine\n")
+    path = tmp_path / "node.toml"
+    rule = 'bounds = [0, 1]\nalgorithm = "paper"\nrule = "beside_it:Mine"\ndistance = 0.25'
+    path.write_text(TOML.replace("bounds = [0, 1]", rule))
+    assert NodeConfig.load(path).settings("me").algorithm == Paper(rule=Within(0.25))
 
 
 def test_a_node_is_not_its_own_neighbour() -> None:

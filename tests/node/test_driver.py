@@ -8,10 +8,13 @@ from typing import Any
 import pytest
 
 from colme.errors import SampleError
-from colme.node.store import Standing
+from colme.node.state import Commit
+from colme.node.wire import Standing
+from colme.protocol.events import EVERYTHING, Part
 from colme.protocol.messages import ConsensusMessage, ReleaseMessage, SizeMessage
 from colme.protocol.rounds.state import SUSPECT_AFTER, Phase
-from support.driven import answer_to, driven, until
+from support.driven import answer_to, driven
+from support.waiting import PATIENCE, later, quiet, until
 
 
 def test_nothing_is_posted_before_what_it_depends_on_can_be_read_from_the_disk(
@@ -50,13 +53,47 @@ def test_while_a_commit_is_under_way_nothing_leaves(
             one.driver.start(heard=0)
             await under_way.wait()
             one.driver.receive("b", ReleaseMessage(round=1, release=None))
-            for _ in range(20):
-                await asyncio.sleep(0)
+            await quiet()
             assert one.driver.agent.phase.value == "size"
             assert one.posts == []
             go_on.set()
             await until(lambda: len(one.posts) >= 2)
             assert [type(post.message) for post in one.posts[:2]] == [ReleaseMessage, SizeMessage]
+
+    asyncio.run(check())
+
+
+def test_a_commit_has_the_parts_that_changed_since_the_last_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sample is the stream alone; what comes while a commit runs is in the next one."""
+
+    async def check() -> None:
+        async with driven(tmp_path, answers=False) as one:
+            commit, seen = one.store.commit, []
+            go_on = asyncio.Event()
+
+            async def noted(what: Commit) -> None:
+                seen.append({part for part in Part if part in what.snapshot})
+                await go_on.wait()
+                await commit(what)
+
+            go_on.set()
+            monkeypatch.setattr(one.store, "commit", noted)
+            await one.driver.observe([0.25])
+            await one.driver.observe([0.25, 0.5])
+            await one.driver.add_to_audience("b")
+            assert seen == [set(EVERYTHING), {Part.STREAM}, set()]
+            go_on.clear()
+            under_way = one.driver.observe([0.25])
+            await until(lambda: len(seen) == 4)
+            late = one.driver.observe([0.75])
+            one.driver.start(heard=0)
+            await until(lambda: one.driver.agent.round == 1)
+            go_on.set()
+            await asyncio.gather(under_way, late)
+            assert seen[3:] == [{Part.STREAM}, set(EVERYTHING)]
+            assert one.store.snapshot == one.driver.agent.snapshot()
 
     asyncio.run(check())
 
@@ -103,13 +140,16 @@ def test_a_deadline_closes_the_exchange_that_a_silent_neighbour_leaves_open(
     """The rest of the round does not wait for it: the deadline passes once."""
 
     async def check() -> None:
-        async with driven(tmp_path, deadline=0.5, last_round=1, answers=False) as one:
+        async with driven(tmp_path, deadline=PATIENCE, last_round=1, answers=False) as one:
             one.driver.start(heard=0)
-            for place in range(EXCHANGES.index(silent_in)):
-                await until(lambda n=place: len(one.posts) > n)  # type: ignore[misc]
-                one.driver.receive("b", answer_to(one.posts[place].message))
-            await until(lambda: one.driver.ended)
-            await until(lambda: len(one.posts) == 3)
+            for exchange in EXCHANGES:
+                await until(lambda: one.posts)
+                if exchange == silent_in:
+                    break
+                one.driver.receive("b", answer_to(one.posts.pop().message))
+            assert one.driver.agent.phase.value == silent_in
+            await later(PATIENCE)
+            assert one.driver.ended
             for exchange in EXCHANGES:
                 times = 1.0 if exchange == silent_in else 0.0
                 assert one.counted(f'colme_deadlines_total{{exchange="{exchange}"}} {times}')

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from colme.node.pacing import Clock
-from colme.node.refusal import Reason, Refused
-from colme.node.store import Standing
+from colme.node.rounds.pacing import Clock
+from colme.node.wire import Reason, Refused, Standing
 from colme.protocol.messages import ReleaseMessage
 from colme.protocol.rounds.state import SUSPECT_AFTER
 from colme.rules.release import Release
-from support.driven import Driven, driven, until
+from support.driven import Driven, driven
+from support.waiting import until
 
 
 def refused(one: Driven, message: Any) -> Refused:
@@ -83,25 +83,32 @@ def test_on_a_clock_a_round_far_ahead_is_refused(tmp_path: Path) -> None:
     asyncio.run(check())
 
 
-def test_free_rounds_follow_a_neighbour_far_ahead_at_most_once_a_deadline(tmp_path: Path) -> None:
+def test_free_rounds_follow_a_neighbour_far_ahead_at_most_once_a_deadline(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def check() -> None:
-        async with driven(tmp_path, deadline=0.2, answers=False) as one:
+        async with driven(tmp_path, deadline=8, answers=False) as one:
             one.driver.start(heard=0)
             await until(lambda: one.posts)
             loop = asyncio.get_running_loop()
-            followed = loop.time()
-            one.driver.receive("b", ReleaseMessage(round=1000, release=None))
-            assert one.driver.agent.round == 1000
-            assert one.greetings == 1
-            number = 1000
-            while one.driver.agent.round < 2000:
-                number += 1000
-                try:
-                    one.driver.receive("b", ReleaseMessage(round=number, release=None))
-                except Refused as error:
-                    assert error.reason is Reason.FUTURE_ROUND  # noqa: PT017 (others may pass)
-                await asyncio.sleep(0.01)
-            assert loop.time() - followed >= 0.2
+            now = int(loop.time()) + 1
+            with monkeypatch.context() as clock:
+                for seconds, number, followed in (
+                    (0, 1000, True),
+                    (0, 2000, False),
+                    (7.875, 3000, False),
+                    (8, 4000, True),
+                    (15.875, 5000, False),
+                    (16, 6000, True),
+                ):
+                    clock.setattr(loop, "time", lambda at=now + seconds: at)
+                    message, before = ReleaseMessage(round=number, release=None), one.greetings
+                    if followed:
+                        one.driver.receive("b", message)
+                    else:
+                        assert refused(one, message).reason is Reason.FUTURE_ROUND
+                    assert (one.driver.agent.round == number) == followed
+                    assert one.greetings == before + followed
 
     asyncio.run(check())
 

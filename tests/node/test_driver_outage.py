@@ -10,14 +10,16 @@ from typing import Any
 import pytest
 
 from colme.errors import LedgerError, StaleStateError, StoreError
-from colme.node import driver as driver_module
-from colme.node.database import FILE
-from colme.node.refusal import Reason, Refused
-from colme.node.store import Standing
+from colme.node.rounds import driver as driver_module
+from colme.node.state.database import FILE
+from colme.node.wire import Reason, Refused, Standing
 from colme.protocol.messages import ReleaseMessage
-from support.driven import Driven, driven, stored_progress, until
+from support.driven import Driven, driven, stored_progress
+from support.waiting import PATIENCE, later, until
 
 FULL = StoreError("state", "disk full", "free space")
+A_WHILE = 1.0
+"""Seconds, and many deadlines of these drivers; the clock is put forward."""
 
 
 @pytest.fixture(autouse=True)
@@ -60,7 +62,7 @@ def test_a_neighbour_far_ahead_in_an_outage_gets_nothing_that_is_not_stored(
                     outages += 1
                     if moment != "once it has failed":
                         far_ahead(one)
-                        await asyncio.sleep(0.01)
+                        await later(A_WHILE)
                     raise FULL
                 await commit(what)
 
@@ -69,9 +71,9 @@ def test_a_neighbour_far_ahead_in_an_outage_gets_nothing_that_is_not_stored(
                 assert one.driver.trouble is not None
                 if moment != "while it is written":
                     far_ahead(one)
-                    await asyncio.sleep(0.02)
+                    await later(A_WHILE)
                     far_ahead(one)
-                await asyncio.sleep(0.02)
+                await later(A_WHILE)
                 assert len(one.posts) == posted
                 await reload()
 
@@ -110,7 +112,7 @@ def test_a_start_in_an_outage_waits_for_its_end(
                 await one.driver.observe([0.25] * 50)
             one.driver.start(heard=40)
             far_ahead(one)
-            await asyncio.sleep(0.05)
+            await later(A_WHILE)
             assert (one.posts, one.driver.began, one.draws) == ([], None, [])
             stored.set()
             await until(lambda: len(one.releases) > 20)
@@ -206,7 +208,7 @@ def test_a_driver_that_was_stopped_is_not_started_again(tmp_path: Path) -> None:
             one.driver.stop()
             far_ahead(one)
             one.driver.start(heard=0)
-            await asyncio.sleep(0.05)
+            await later(PATIENCE)
             assert (one.posts, one.driver.began, one.driver.agent.round) == ([], None, 0)
         async with driven(tmp_path, answers=False) as one:
             one.driver.start(heard=0)
@@ -214,7 +216,7 @@ def test_a_driver_that_was_stopped_is_not_started_again(tmp_path: Path) -> None:
             one.driver.stop()
             far_ahead(one)
             one.driver.start(heard=0)
-            await asyncio.sleep(0.05)
+            await later(PATIENCE)
             assert one.driver.agent.round == 1
 
     asyncio.run(check())
@@ -246,7 +248,7 @@ def test_nobody_is_followed_past_the_last_round(
             told(one)
             await until(lambda: one.driver.ended)
             told(one)
-            await asyncio.sleep(0.02)
+            await later(A_WHILE)
             assert max(post.message.round for post in one.posts) == 5
             assert one.driver.agent.round == 5
 

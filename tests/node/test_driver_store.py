@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from colme.errors import StoreError
-from colme.node import driver as driver_module
+from colme.node.rounds import driver as driver_module
 from colme.protocol.messages import ReleaseMessage
 from colme.protocol.rounds.state import Phase
-from support.driven import Driven, driven, stored_progress, until
+from support.driven import Driven, driven, stored_progress
+from support.waiting import until
 
 
 @pytest.fixture(autouse=True)

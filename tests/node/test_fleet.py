@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from socket import create_server
 
@@ -13,12 +14,12 @@ import pytest
 from colme.cli.app import run
 from colme.errors import NodeError
 from colme.node.config import NodeConfig, SyntheticSource, split_address
-from colme.node.fleet import Fleet, Member, Outcome, Plan, outcome, prepare
-from colme.node.overview import Overview
-from colme.node.sources import SyntheticSource as Synthetic
+from colme.node.samples import Synthetic
+from colme.node.state import Overview
+from colme.node.trial import Fleet, Member, Outcome, Plan, outcome, prepare
 from colme.protocol.agent import Agent
+from colme.protocol.algorithms import ALGORITHMS
 from colme.protocol.events import Begin, Estimate, Received
-from support.processes import rewritten
 
 PLAN = Plan(
     agents=6, degree=3, rounds=40, means=(0.5, 0.6), samples=3, epsilon=4, scripted_noise=True
@@ -55,11 +56,11 @@ def in_processes(members: Sequence[Member], rounds: int) -> Outcome:
     return outcome(last, rounds)
 
 
-@pytest.mark.parametrize("rule", ["recommended", "paper"])
-def test_a_fleet_ends_with_the_very_numbers_of_agents_in_memory(rule: str, tmp_path: Path) -> None:
-    lo, hi = PLAN.bounds
-    agreed = f'bounds = [{lo!r}, {hi!r}]\nrounds = "free"\nrule = "{rule}"'
-    members = [rewritten(one, {"agreed": agreed}) for one in prepare(PLAN, tmp_path / "fleet")]
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_a_fleet_ends_with_the_very_numbers_of_agents_in_memory(
+    algorithm: str, tmp_path: Path
+) -> None:
+    members = prepare(replace(PLAN, algorithm=algorithm), tmp_path / "fleet")
     expected = in_memory(members, PLAN.rounds)
     seen = in_processes(members, PLAN.rounds)
     assert {one["name"]: one["estimate"] for one in seen.agents} == {
@@ -69,6 +70,7 @@ def test_a_fleet_ends_with_the_very_numbers_of_agents_in_memory(rule: str, tmp_p
         name: (one.local, one.class_size) for name, one in expected.items()
     }
     assert all(one["rounds"] == PLAN.rounds for one in seen.agents)
+    assert seen.algorithm == algorithm
     assert any(one.collaborative for one in expected.values()), "else this compares local means"
     assert {one.class_size for one in expected.values()} == {2, 3}, "both classes are found"
 
@@ -81,7 +83,9 @@ def test_the_command_prints_one_object_and_keeps_what_it_is_told_to_keep(tmp_pat
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.count("\n") == 1
     printed = json.loads(ended.stdout)
-    assert printed.keys() == {"agents", "mse_local", "mse_estimate", "rounds_per_second"}
+    kinds = {"algorithm", "agents", "mse_local", "mse_estimate", "rounds_per_second"}
+    assert printed.keys() == kinds
+    assert printed["algorithm"] == "tracking"
     for agent in printed["agents"]:
         assert agent.keys() == {"name", "truth", "local", "estimate", "class_size", "rounds"}
         assert (agent["truth"], agent["rounds"]) == (0.5, 30)
@@ -104,6 +108,7 @@ def test_the_command_prints_one_object_and_keeps_what_it_is_told_to_keep(tmp_pat
         ("--agents 4 --degree 4", "--degree: saw 4, expected at most 3, below --agents"),
         ("--agents 5 --degree 3", "--degree: saw 3, expected an even product"),
         ("--means 0.2,x", "--means"),
+        ("--algorithm papr", "--algorithm: saw 'papr', expected 'paper', perhaps"),
         ("--epsilon 0", "epsilon"),
         ("--sigma nan", "sigma"),
     ],

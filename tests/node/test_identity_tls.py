@@ -12,7 +12,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from colme.node.identity import TLS_NAME, Certificate, Identity
+from colme.node.trust import Certificate, Identity
+from colme.node.trust.identity import TLS_NAME
 
 NOW = datetime.now(UTC)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from colme.errors import ConfigError
-from colme.node.lines import LONGEST_LINE, SampleReader
+from colme.node.samples.lines import LONGEST_LINE, SampleReader
 
 
 @dataclass

@@ -18,14 +18,12 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from colme.errors import IdentityError
-from colme.node import neighbour_pb2 as pb
-from colme.node.identity import PRIVATE_FILE, PUBLIC_FILE, Identity
-from colme.node.link import Link
-from colme.node.probe import explain
-from colme.node.tls import Trust
+from colme.node.session.link import Link
+from colme.node.trust import PRIVATE_FILE, PUBLIC_FILE, Identity, Trust, explain
+from colme.node.wire import pb
 from colme.protocol.messages import ReleaseMessage
-from support.driven import PATIENCE, until
 from support.neighbours import Hearer, Neighbours, free_ports, hearing
+from support.waiting import PATIENCE, quiet, until
 
 
 @dataclass
@@ -79,7 +77,7 @@ def test_what_is_dropped_while_a_frame_is_written_is_not_sent() -> None:
             await until(lambda: call.begun)
             link.drop()
             call.gate.set()
-            await asyncio.sleep(0.01)
+            await quiet()
             assert call.begun == [1]
             post(link, 3)
             await until(lambda: call.begun == [1, 3])

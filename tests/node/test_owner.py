@@ -11,7 +11,8 @@ import pytest
 from colme.errors import LocalProtocolError, SampleError, StoreError
 from colme.node import config
 from colme.node.log import configure
-from colme.node.owner import LARGEST_BODY
+from colme.node.owner import Status
+from colme.node.owner.server import LARGEST_BODY
 from support.owned import ANSWER, NO_SAMPLE, STATUS, TOKEN, Heard, KnownNode, served
 
 SECRET = 0.7310585786300049
@@ -55,9 +56,40 @@ def test_without_a_sample_there_is_no_estimate() -> None:
     assert json.loads(heard.body) == {"error": str(NO_SAMPLE)}
 
 
+SHAPE = {
+    "name": "here",
+    "fingerprint": "ab:cd",
+    "epoch": 2,
+    "algorithm": "tracking",
+    "round": 7,
+    "phase": "size",
+    "rounds": "clock",
+    "began": 1767225600.5,
+    "ended": None,
+    "samples": {"taken": 41, "released": 32, "waiting": 9, "clamped": 1, "refused": 0},
+    "privacy": "epsilon = 1 for each sample",
+    "class_size": 3,
+    "neighbours": [
+        {
+            "name": "there",
+            "address": "10.0.0.2:7400",
+            "connected": True,
+            "round": 7,
+            "last_error": None,
+            "suspect": False,
+            "accepted": True,
+            "late": 4,
+        }
+    ],
+    "troubles": [],
+}
+"""What owners' programs read: names, nesting and order."""
+
+
 def test_status_is_the_nodes_own() -> None:
     heard = ask("/status")
-    assert json.loads(heard.body) == STATUS
+    assert json.dumps(json.loads(heard.body)) == json.dumps(SHAPE)
+    assert Status.read(json.loads(heard.body)) == STATUS
     assert heard.headers["Cache-Control"] == "no-store"
 
 
@@ -70,7 +102,7 @@ def test_metrics_are_prometheus_text() -> None:
 def test_a_supervisor_needs_no_token_and_learns_the_troubles() -> None:
     assert ask("/livez", authorization=None).body == b"ok"
     assert ask("/readyz", authorization=None).body == b"ready"
-    troubled = KnownNode(seen=STATUS | {"troubles": ["the disk is full", "no neighbour"]})
+    troubled = KnownNode(seen=replace(STATUS, troubles=("the disk is full", "no neighbour")))
     heard = ask("/readyz", troubled, authorization=None)
     assert (heard.code, heard.body) == (503, b"the disk is full\nno neighbour")
     assert ask("/livez", troubled, authorization=None).code == 200

@@ -4,13 +4,15 @@ import asyncio
 import json
 import logging
 import signal
+from dataclasses import replace
 
 import pytest
 
 from colme.errors import LocalProtocolError, NetworkError
-from colme.node import config, owner
+from colme.node import config
 from colme.node.log import configure
 from colme.node.owner import OwnerServer
+from colme.node.owner import server as owner
 from support.owned import STATUS, TOKEN, KnownNode, served
 
 ALLOWED = f"Authorization: Bearer {TOKEN}"
@@ -122,7 +124,7 @@ def test_who_does_not_finish_is_cut_off_when_the_node_stops(
 
 def test_who_does_not_read_is_cut_off_when_the_node_stops(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(owner, "SECONDS_TO_STOP", 0.1)
-    long = KnownNode(seen=STATUS | {"privacy": "x" * 30_000_000})
+    long = KnownNode(seen=replace(STATUS, privacy="x" * 30_000_000))
 
     async def stopping() -> None:
         async with served(long) as client:

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from colme.node.config import NodeConfig
-from colme.node.pacing import LARGEST_DRIFT, Clock, Free, make_pacing
+from colme.node.rounds import make_pacing
+from colme.node.rounds.pacing import LARGEST_DRIFT, Clock, Free
 
 START, INTERVAL = 1000.0, 10.0
 

@@ -7,8 +7,8 @@ from math import inf
 import numpy as np
 import pytest
 
-from colme.node.plausible import require_plausible
-from colme.node.refusal import Reason, Refused
+from colme.node.rounds.plausible import require_plausible
+from colme.node.wire import Reason, Refused
 from colme.privacy.mechanism import SeededLaplace
 from colme.protocol.agent import Agent
 from colme.protocol.events import Effects

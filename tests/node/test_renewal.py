@@ -4,18 +4,17 @@ import asyncio
 from datetime import UTC, datetime
 from pathlib import Path
 from shutil import copyfile
-from typing import Any
 
-from colme.node.identity import PUBLIC_FILE, Identity
 from colme.node.node import Node
-from support.driven import until
+from colme.node.owner import NeighbourStatus
+from colme.node.trust import PUBLIC_FILE, Identity
 from support.neighbours import Neighbours
+from support.waiting import until
 
 
-def of_the_other(node: Node) -> dict[str, Any]:
-    (other,) = node.status()["neighbours"]
-    found: dict[str, Any] = other
-    return found
+def of_the_other(node: Node) -> NeighbourStatus:
+    (other,) = node.status().neighbours
+    return other
 
 
 def test_a_neighbour_appends_the_new_certificate_and_goes_on(tmp_path: Path) -> None:
@@ -28,21 +27,21 @@ def test_a_neighbour_appends_the_new_certificate_and_goes_on(tmp_path: Path) -> 
         pinned = (a_for_b.model_copy(update={"certificate": pin}),)
         async with Node(config_b.model_copy(update={"neighbours": pinned})) as b:
             async with Node(config_a) as a:
-                await until(lambda: of_the_other(a)["connected"] and of_the_other(b)["connected"])
+                await until(lambda: of_the_other(a).connected and of_the_other(b).connected)
                 before = a.status()
                 Identity.renew(two.identity("a"), now=datetime.now(UTC))
-                await until(lambda: a.status()["round"] > before["round"])
+                await until(lambda: a.status().round > before.round)
             async with Node(config_a) as a:
-                await until(lambda: of_the_other(a)["last_error"] is not None)
-                assert not of_the_other(a)["connected"], "b does not know the new one yet"
+                await until(lambda: of_the_other(a).last_error is not None)
+                assert not of_the_other(a).connected, "b does not know the new one yet"
                 with pin.open("ab") as file:
                     file.write((two.identity("a") / PUBLIC_FILE).read_bytes())
-                await until(lambda: of_the_other(a)["connected"] and of_the_other(b)["connected"])
+                await until(lambda: of_the_other(a).connected and of_the_other(b).connected)
                 after = a.status()
-                assert after["fingerprint"] != before["fingerprint"]
-                assert after["epoch"] == before["epoch"] + 1
-                assert after["samples"]["taken"] >= before["samples"]["taken"]
-                heard = of_the_other(b)["round"]
-                await until(lambda: of_the_other(b)["round"] > heard)
+                assert after.fingerprint != before.fingerprint
+                assert after.epoch == before.epoch + 1
+                assert after.samples.taken >= before.samples.taken
+                heard = of_the_other(b).round
+                await until(lambda: of_the_other(b).round > heard)
 
     asyncio.run(whole())

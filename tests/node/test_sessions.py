@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from colme.node import neighbour_pb2 as pb
 from colme.node.config import NodeConfig
 from colme.node.node import Node
-from colme.node.tls import LARGEST_PACKET, Trust
-from colme.node.wire import LARGEST_FRAME
+from colme.node.trust import Trust
+from colme.node.trust.tls import LARGEST_PACKET
+from colme.node.wire import LARGEST_FRAME, pb
 from colme.protocol.messages import ReleaseMessage
-from support.driven import until
 from support.logged import Logged, logging
 from support.neighbours import Caller, Neighbours, calling
+from support.waiting import until
 
 
 @pytest.fixture
@@ -50,10 +50,10 @@ class Scene:
 
     async def goes_on(self) -> None:
         """Rounds continue, and b still gets what it waits for."""
-        number, told = self.a.status()["round"], received(self.b, "a")
-        await until(lambda: self.a.status()["round"] > number + 1)
+        number, told = self.a.status().round, received(self.b, "a")
+        await until(lambda: self.a.status().round > number + 1)
         await until(lambda: received(self.b, "a") >= told + 3)
-        assert self.a.status()["troubles"] == []
+        assert self.a.status().troubles == ()
 
 
 def on_scene(folder: Path, play: Callable[[Scene], Awaitable[None]]) -> None:
@@ -64,7 +64,7 @@ def on_scene(folder: Path, play: Callable[[Scene], Awaitable[None]]) -> None:
             a = await stack.enter_async_context(Node(config))
             b = await stack.enter_async_context(Node(three.config("b", "a")))
             scene = Scene(a, b, three.trust("c", "a"), config)
-            await until(lambda: a.status()["round"] > 0 and received(b, "a") and received(a, "b"))
+            await until(lambda: a.status().round > 0 and received(b, "a") and received(a, "b"))
             await play(scene)
             await scene.goes_on()
 
@@ -121,10 +121,10 @@ def test_a_frame_that_can_not_be_taken_is_left_out(
     frame_in, reason, ends = LATER_FRAMES[what]
 
     async def play(scene: Scene) -> None:
-        await until(lambda: scene.a.status()["round"] > 3)
+        await until(lambda: scene.a.status().round > 3)
         async with scene.calling() as c:
             assert (await c.hello()).WhichOneof("content") == "welcome"
-            await c.say(frame_in(scene.a.status()["round"]))
+            await c.say(frame_in(scene.a.status().round))
             refusal = (await c.hear()).refusal
             name = pb.Reason.Name(refusal.reason)
             assert name == f"REASON_{reason.upper().replace(' ', '_')}"
@@ -134,7 +134,7 @@ def test_a_frame_that_can_not_be_taken_is_left_out(
             if ends:
                 assert await c.is_over()
             else:
-                number = scene.a.status()["round"] + 1
+                number = scene.a.status().round + 1
                 await c.tell(ReleaseMessage(round=number, release=None), sequence=2)
                 await until(lambda: received(scene.a, "c") >= 1)
 
@@ -143,7 +143,7 @@ def test_a_frame_that_can_not_be_taken_is_left_out(
 
 def test_a_sequence_number_that_was_there_is_a_duplicate(tmp_path: Path, logged: Logged) -> None:
     async def play(scene: Scene) -> None:
-        await until(lambda: scene.a.status()["round"] > 3)
+        await until(lambda: scene.a.status().round > 3)
         async with scene.calling() as c:
             await c.hello()
             await c.say(a_release(1))

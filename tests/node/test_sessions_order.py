@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 from grpc.aio._call import StreamStreamCall
 
-from colme.node import link
-from colme.node import neighbour_pb2 as pb
-from colme.node.check import check
 from colme.node.node import Node
+from colme.node.session import check, link
+from colme.node.wire import pb
 from colme.protocol.messages import ConsensusMessage, Message, ReleaseMessage, SizeMessage
-from support.driven import PATIENCE, until
 from support.neighbours import Caller, Hearer, Neighbours, calling, hearing, welcome
+from support.waiting import PATIENCE, until
 
 FREE = {"rounds": "free"}
 PATIENT = {"deadline": PATIENCE}
@@ -55,7 +54,7 @@ def test_frames_not_yet_received_are_sent_again_once_as_the_same_bytes(tmp_path:
             await until(lambda: hearer.sessions and numbers(hearer.sessions[-1]) == [1])
             for sequence, message in enumerate(answers(1), start=1):
                 await c.tell(message, sequence)
-            await until(lambda: a.status()["round"] == 2)
+            await until(lambda: a.status().round == 2)
             await until(lambda: len(hearer.sessions[-1]) == 4)
             for known in (1, 3, 4):
                 has[0] = known
@@ -92,7 +91,7 @@ def test_a_session_that_ends_while_a_frame_is_written_ends_nothing_else(
         monkeypatch.setattr(StreamStreamCall, "write", written_too_late)
         async with hearing(hearer, two.trust("c", "a"), two.address("c")), Node(config) as a:
             await until(lambda: len(hearer.sessions) == 2 and numbers(hearer.sessions[1]) == [1])
-            assert a.status()["troubles"] == []
+            assert a.status().troubles == ()
 
     asyncio.run(whole())
 
@@ -106,9 +105,9 @@ def test_what_is_posted_while_nobody_listens_arrives_once_somebody_does(tmp_path
             a = await stack.enter_async_context(Node(config))
             c = await stack.enter_async_context(calling(trust, "a", config))
             await c.hello()
-            await until(lambda: a.status()["round"] == 1)
+            await until(lambda: a.status().round == 1)
             await c.tell(answers(1)[0], 1)
-            await until(lambda: a.status()["phase"] == "size")
+            await until(lambda: a.status().phase == "size")
             hearer = await stack.enter_async_context(hearing(Hearer(), trust, two.address("c")))
             await until(lambda: hearer.sessions and numbers(hearer.sessions[-1]) == [1, 2])
 
@@ -126,16 +125,16 @@ def test_a_neighbour_that_reconnects_is_told_what_has_been_received(tmp_path: Pa
         trust = two.trust("c", "a")
         config = two.config("a", "c", agreed=FREE, pace=PATIENT)
         async with Node(config) as a:
-            await until(lambda: a.status()["round"] == 1)
+            await until(lambda: a.status().round == 1)
             async with calling(trust, "a", config) as c:
                 assert await said(c, epoch=1) == 0
                 for sequence, message in enumerate(answers(1)[:2], start=1):
                     await c.tell(message, sequence)
-                await until(lambda: a.status()["phase"] == "consensus")
+                await until(lambda: a.status().phase == "consensus")
             async with calling(trust, "a", config) as c:
                 assert await said(c, epoch=1) == 2
                 await c.tell(answers(1)[2], 3)
-                await until(lambda: a.status()["round"] == 2)
+                await until(lambda: a.status().round == 2)
             async with calling(trust, "a", config) as c:
                 assert await said(c, epoch=2) == 0
             assert "messages_refused_total{" not in a.metrics.text().decode()
@@ -167,7 +166,7 @@ def test_connections_that_are_over_are_forgotten(tmp_path: Path) -> None:
         trust = two.trust("c", "a")
         config = two.config("a", "c")
         async with Node(config) as a:
-            connections = a._neighbourhood._listener._connections
+            connections = a._parts.neighbourhood._listener._connections
             async with calling(trust, "a", config) as c:
                 await c.hello(interval="9.0")
                 assert await c.is_over()
@@ -197,13 +196,13 @@ def test_nodes_run_their_rounds_and_one_that_was_away_joins_again(tmp_path: Path
         async with AsyncExitStack() as stack:
             a, b = [await stack.enter_async_context(node(name)) for name in "ab"]
             async with node("c") as c:
-                await until(lambda: c.status()["round"] >= 10)
+                await until(lambda: c.status().round >= 10)
             async with node("c") as c:
                 for one in (a, b, c):
-                    await until(lambda n=one: n.status()["ended"])  # type: ignore[misc]
-                    assert one.status()["round"] == last
-                    assert one.status()["samples"]["taken"] <= last
-                assert c.status()["epoch"] == 2
+                    await until(lambda n=one: n.status().ended)  # type: ignore[misc]
+                    assert one.status().round == last
+                    assert one.status().samples.taken <= last
+                assert c.status().epoch == 2
 
     asyncio.run(whole())
 
@@ -237,12 +236,12 @@ def test_whatever_a_neighbour_answers_the_node_goes_on(what: str, tmp_path: Path
             a = await stack.enter_async_context(Node(three.config("a", "b", "c")))
             b = await stack.enter_async_context(Node(three.config("b", "a")))
             await until(lambda: hearer.sessions)
-            number = max(a.status()["round"], 1)
+            number = max(a.status().round, 1)
             failure = asyncio.create_task(a.failed())
-            await until(lambda: a.status()["round"] > number + 3 or failure.done())
+            await until(lambda: a.status().round > number + 3 or failure.done())
             assert not failure.done(), failure.exception()
             failure.cancel()
-            told = b.status()["neighbours"][0]["round"]
-            await until(lambda: b.status()["neighbours"][0]["round"] > told)
+            told = b.status().neighbours[0].round
+            await until(lambda: b.status().neighbours[0].round > told)
 
     asyncio.run(whole())

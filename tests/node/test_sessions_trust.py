@@ -6,20 +6,19 @@ from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from shutil import rmtree
-from typing import Any
 
 import pytest
 from grpc.aio import AioRpcError
 
 from colme.errors import IdentityError
-from colme.node import listener
-from colme.node.check import Finding, check
 from colme.node.config import NodeConfig
-from colme.node.identity import Identity
 from colme.node.node import Node
-from support.driven import until
+from colme.node.owner import NeighbourStatus
+from colme.node.session import Finding, check, listener
+from colme.node.trust import Identity
 from support.logged import Logged, logging
 from support.neighbours import Hearer, Neighbours, calling, hearing
+from support.waiting import until
 
 UNKNOWN = 'colme_sessions_refused_total{reason="unknown peer"} '
 
@@ -41,17 +40,17 @@ def unknown_peers(node: Node) -> int:
     return sum(int(float(one.removeprefix(UNKNOWN))) for one in lines if one.startswith(UNKNOWN))
 
 
-def of_neighbour(node: Node, name: str) -> dict[str, Any]:
-    (one,) = (one for one in node.status()["neighbours"] if one["name"] == name)
-    return dict(one)
+def of_neighbour(node: Node, name: str) -> NeighbourStatus:
+    (one,) = (one for one in node.status().neighbours if one.name == name)
+    return one
 
 
 async def goes_on(a: Node, b: Node) -> None:
     """Rounds continue, and the two still hear each other."""
-    await until(lambda: of_neighbour(a, "b")["connected"] and of_neighbour(b, "a")["connected"])
-    number = max(a.status()["round"], of_neighbour(b, "a")["round"], of_neighbour(a, "b")["round"])
-    await until(lambda: of_neighbour(b, "a")["round"] > number)
-    await until(lambda: of_neighbour(a, "b")["round"] > number)
+    await until(lambda: of_neighbour(a, "b").connected and of_neighbour(b, "a").connected)
+    number = max(a.status().round, of_neighbour(b, "a").round, of_neighbour(a, "b").round)
+    await until(lambda: of_neighbour(b, "a").round > number)
+    await until(lambda: of_neighbour(a, "b").round > number)
 
 
 def expire(three: Neighbours, name: str) -> None:
@@ -101,17 +100,17 @@ def test_a_wrong_certificate_is_named_with_both_fingerprints(
                 four.config("b", "a"),
                 four.config("c", "a"),
             )
-            await until(lambda: "wrong certificate" in (of_neighbour(a, "c")["last_error"] or ""))
-            why = of_neighbour(a, "c")["last_error"]
+            await until(lambda: "wrong certificate" in (of_neighbour(a, "c").last_error or ""))
+            why = of_neighbour(a, "c").last_error
             fingerprints = [four.trust(who).identity.certificate.fingerprint for who in "cd"]
             assert why == "wrong certificate: saw {}, expected {}".format(*fingerprints)
             assert logged.lines(node="a", event="not connected", peer="c", why=why)
             refused = "it refuses my certificate"
-            await until(lambda: refused in (of_neighbour(c, "a")["last_error"] or ""))
+            await until(lambda: refused in (of_neighbour(c, "a").last_error or ""))
             assert logged.lines(node="c", event="not connected", peer="a")
             await until(lambda: unknown_peers(a) >= 1)
             assert 'colme_peer_connected{peer="c"} 0.0' in a.metrics.text().decode()
-            assert not of_neighbour(a, "c")["connected"]
+            assert not of_neighbour(a, "c").connected
             await goes_on(a, b)
 
     asyncio.run(whole())
@@ -136,8 +135,9 @@ def test_an_expired_certificate_of_a_neighbour_is_named(tmp_path: Path, logged: 
         async with AsyncExitStack() as stack:
             config = three.config("a", "b", "c")
             a, b = await entered(stack, config, three.config("b", "a"))
-            await until(lambda: of_neighbour(a, "c")["last_error"] is not None)
-            why = of_neighbour(a, "c")["last_error"]
+            await until(lambda: of_neighbour(a, "c").last_error is not None)
+            why = of_neighbour(a, "c").last_error
+            assert why is not None
             assert why.startswith("certificate of c: saw 'expired on")
             assert "c runs `colme identity renew`" in why
             assert logged.lines(node="a", event="not connected", peer="c", why=why)
@@ -153,7 +153,7 @@ def test_an_expired_certificate_of_a_neighbour_is_named(tmp_path: Path, logged: 
 async def turned_away(node: Node, other: str, why: str) -> None:
     """Wait until the node knows why its neighbour does not let it in."""
     told = f"turned away: {why}"
-    await until(lambda: (of_neighbour(node, other)["last_error"] or "").startswith(told))
+    await until(lambda: (of_neighbour(node, other).last_error or "").startswith(told))
 
 
 def test_two_configurations_that_differ_are_named_on_both_sides(
@@ -197,7 +197,7 @@ def test_check_asks_every_neighbour_and_says_what_is_wrong(tmp_path: Path) -> No
             before = of_neighbour(good, "me")
             found = await check(five.config("me", *names[1:]))
             after = of_neighbour(good, "me")
-            assert (after["round"], after["suspect"]) == (before["round"], before["suspect"])
+            assert (after.round, after.suspect) == (before.round, before.suspect)
             assert not (tmp_path / "me/state").exists()
             assert mistaken.name == "mistaken"
         return found

@@ -6,23 +6,24 @@ from collections.abc import Mapping, Sequence
 from errno import EIO
 from io import FileIO
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import pytest
 
 from colme.errors import ConfigError, SampleError
-from colme.node import config, sources
-from colme.node.lines import LARGEST_BATCH
-from colme.node.sources import CHUNK, Source, SyntheticSource, make_noise, make_source
+from colme.node import config
+from colme.node.samples import Feed, Synthetic, feeds, make_feed, make_noise
 from colme.privacy.mechanism import SecureLaplace, SeededLaplace
 from support.taker import Enough, Taker
+from support.waiting import until
 
 
 def source_of(
     path: Path, taker: Taker, *, marks: Mapping[str, int], column: str | None = None
-) -> Source:
+) -> Feed:
     spec = config.FileSource(kind="file", path=path, column=column, poll=0.001)
-    source = make_source(spec, marks=marks, refused=taker.refuse)
+    source = make_feed(spec, marks=marks, refused=taker.refuse)
     assert source is not None
     return source
 
@@ -55,40 +56,6 @@ def test_a_file_is_resumed_at_its_mark_and_every_sample_taken_once(tmp_path: Pat
     assert follow(path, 15, marks=second.marks).values == [5]
 
 
-def test_a_long_file_comes_in_batches_that_can_each_be_resumed_at(tmp_path: Path) -> None:
-    path = tmp_path / "data"
-    numbers = list(range(30_000))
-    content = "".join(f"{number}\n" for number in numbers).encode()
-    path.write_bytes(content)
-    assert len(content) > 2 * CHUNK
-    whole = follow(path, len(content))
-    assert whole.values == numbers
-    assert whole.batches >= len(numbers) / LARGEST_BATCH
-
-    values: list[float] = []
-    marks: dict[str, int] = {}
-
-    async def crash_after_one(taken: Sequence[float], reached: Mapping[str, int]) -> None:
-        assert len(taken) <= LARGEST_BATCH
-        values.extend(taken)
-        marks.update(reached)
-        raise Enough
-
-    while marks.get(f"file:{path}") != len(content):
-        source = source_of(path, Taker(), marks=marks)
-        with pytest.raises(Enough):
-            asyncio.run(source.run(crash_after_one))
-    assert values == numbers
-
-
-def test_the_mark_moves_on_over_refused_lines(tmp_path: Path) -> None:
-    path = tmp_path / "data"
-    path.write_bytes(b"x\ny\n")
-    taker = follow(path, 4)
-    assert taker.values == []
-    assert taker.refused == [("not a number", 1), ("not a number", 2)]
-
-
 def test_the_format_is_read_again_when_a_file_is_resumed(tmp_path: Path) -> None:
     path = tmp_path / "data"
     path.write_bytes(b"\nday,price\nmon,1\n")
@@ -105,26 +72,31 @@ def test_the_format_is_read_again_when_a_file_is_resumed(tmp_path: Path) -> None
     assert follow(path, 21, column="price", marks=first.marks).values == [3]
 
 
-def test_lines_are_read_as_they_are_written_and_only_when_complete(tmp_path: Path) -> None:
+def test_lines_are_read_as_they_are_written_and_only_when_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "data"
     taker = Taker()
     source = source_of(path, taker, marks={})
+    find, looks = feeds._regular_file, 0
+    followed: list[BinaryIO] = []
+
+    def look(path: Path) -> BinaryIO:
+        nonlocal looks
+        looks += 1
+        followed.append(find(path))
+        return followed[-1]
+
+    monkeypatch.setattr(feeds, "_regular_file", look)
 
     async def grow() -> None:
-        taken = asyncio.Event()
-
-        async def take(values: Sequence[float], marks: Mapping[str, int]) -> None:
-            await taker.take(values, marks)
-            taken.set()
-
-        task = asyncio.create_task(source.run(take))
-        await asyncio.sleep(0.02)  # It looks for the file many times, and says so once.
-        for piece in (b"1", b"2\n3", b"4\n"):
+        task = asyncio.create_task(source.run(taker.take))
+        await until(lambda: looks > 5)  # It looks for the file many times, and says so once.
+        for piece, taken in ((b"1", []), (b"2\n3", [12]), (b"4\n", [12, 34])):
             with path.open("ab") as file:
                 file.write(piece)
-            if b"\n" in piece:
-                await asyncio.wait_for(taken.wait(), timeout=60)
-                taken.clear()
+            await until(lambda: followed and followed[0].tell() == path.stat().st_size)
+            assert taker.values == taken
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -201,7 +173,7 @@ def test_a_disk_that_can_not_be_read_stops_the_source(
 
     path = tmp_path / "data"
     path.write_bytes(b"1\n2\n3\n")
-    monkeypatch.setattr(sources, "_regular_file", lambda path: Broken(path))
+    monkeypatch.setattr(feeds, "_regular_file", lambda path: Broken(path))
     taker = Taker()
     source = source_of(path, taker, marks={f"file:{path}": mark})
     with pytest.raises(SampleError, match=r"which can't be read \(Input/output error\)"):
@@ -246,7 +218,7 @@ SYNTHETIC = config.SyntheticSource(kind="synthetic", mean=0.4, sigma=0.1, seed=7
 def test_made_up_samples_have_the_mean_the_variance_and_the_range() -> None:
     """Uniform: within sigma sqrt 3 of the mean. Standard errors: of the mean sigma / sqrt n, of the
     variance sigma^2 sqrt(0.8 / n), as a uniform distribution's fourth moment is 1.8 sigma^4."""
-    samples = np.array(SyntheticSource(SYNTHETIC).samples(3))
+    samples = np.array(Synthetic(SYNTHETIC).samples(3))
     assert samples.shape == (20_000,)
     assert abs(samples - 0.4).max() <= 0.1 * 3**0.5
     assert abs(samples.mean() - 0.4) < 4 * 0.1 / 20_000**0.5
@@ -255,12 +227,12 @@ def test_made_up_samples_have_the_mean_the_variance_and_the_range() -> None:
 
 def test_made_up_samples_depend_on_the_seed_and_the_round_alone() -> None:
     spec = SYNTHETIC.model_copy(update={"per_round": 2})
-    source = SyntheticSource(spec)
+    source = Synthetic(spec)
     first, second = source.samples(1), source.samples(2)
-    assert SyntheticSource(spec).samples(2) == second
+    assert Synthetic(spec).samples(2) == second
     assert not set(first) & set(second)
-    assert SyntheticSource(spec.model_copy(update={"seed": 8})).samples(1) != first
-    assert SyntheticSource(spec.model_copy(update={"per_round": 0})).samples(1) == []
+    assert Synthetic(spec.model_copy(update={"seed": 8})).samples(1) != first
+    assert Synthetic(spec.model_copy(update={"per_round": 0})).samples(1) == []
 
 
 def test_noise_is_repeatable_for_made_up_data_that_asks_for_it_and_nowhere_else() -> None:
@@ -280,4 +252,4 @@ def test_noise_is_repeatable_for_made_up_data_that_asks_for_it_and_nowhere_else(
 
 def test_samples_by_http_and_made_up_ones_have_nothing_to_run() -> None:
     for spec in (config.HttpSource(kind="http"), SYNTHETIC):
-        assert make_source(spec, marks={}, refused=Taker().refuse) is None
+        assert make_feed(spec, marks={}, refused=Taker().refuse) is None

@@ -1,6 +1,6 @@
 """An old state is noticed whenever a neighbour is reached, and a new one is never mistaken for it.
 
-"What each neighbour has been told is stored" (`colme.node.journal`): rounds begun alone, before
+"What each neighbour has been told is stored" (`rounds.journal`): rounds begun alone, before
 anybody could say that the state is an old one, do not make it look like the newest.
 """
 
@@ -13,15 +13,14 @@ from typing import Any
 import pytest
 
 from colme.errors import ConfigError, LocalProtocolError, StaleStateError
-from colme.node import link
-from colme.node.admission import NEVER
-from colme.node.config import FileSource, HttpSource, NodeConfig
-from colme.node.config import Source as SourceConfig
+from colme.node.config import FileSource, HttpSource, NodeConfig, Source
 from colme.node.node import Node
-from colme.node.overview import Overview
-from colme.node.store import Standing
-from support.driven import PATIENCE, until
+from colme.node.session import link
+from colme.node.session.admission import NEVER
+from colme.node.state import Overview
+from colme.node.wire import Standing
 from support.neighbours import Neighbours
+from support.waiting import PATIENCE, until
 
 CLOCK = {"interval": 0.1}
 FREE = {"rounds": "free"}
@@ -60,13 +59,13 @@ def remembered(folder: Path) -> Standing:
 
 async def together(a: Node, b: Node, rounds: int = 1) -> None:
     """Both hear the other for some rounds, and what b has heard of a is stored."""
-    now = a.status()["round"], b.status()["round"]
+    now = a.status().round, b.status().round
     before = heard(a, "b"), heard(b, "a")
     await until(lambda: heard(a, "b") > before[0] and heard(b, "a") > before[1])
-    await until(lambda: a.status()["round"] > now[0] + rounds)
-    await until(lambda: b.status()["round"] > now[1] + rounds)
-    assert a.status()["neighbours"][0]["connected"]
-    known = a.status()["round"]
+    await until(lambda: a.status().round > now[0] + rounds)
+    await until(lambda: b.status().round > now[1] + rounds)
+    assert a.status().neighbours[0].connected
+    known = a.status().round
     await until(lambda: remembered(b.config.state).round >= known)
 
 
@@ -112,17 +111,17 @@ def test_an_old_state_is_noticed_though_it_had_begun_rounds_alone(
         put_back(two, what)
         async with AsyncExitStack() as stack:
             a = await stack.enter_async_context(Node(config(two, "a", "b", pace)))
-            begun = a.status()["round"]
-            await until(lambda: a.status()["round"] > begun + 3)
-            await until(lambda: a.status()["neighbours"][0]["last_error"])
+            begun = a.status().round
+            await until(lambda: a.status().round > begun + 3)
+            await until(lambda: a.status().neighbours[0].last_error)
             b = await stack.enter_async_context(Node(config(two, "b", "a", pace)))
             await ended(a)
-            now = b.status()["round"]
-            await until(lambda: b.status()["round"] > now + 3)
+            now = b.status().round
+            await until(lambda: b.status().round > now + 3)
             assert heard(b, "a") == 0
-            stopped = a.status()["round"]
-            await until(lambda: b.status()["round"] > now + 6)
-            assert a.status()["round"] == stopped
+            stopped = a.status().round
+            await until(lambda: b.status().round > now + 6)
+            assert a.status().round == stopped
 
     asyncio.run(whole())
 
@@ -133,16 +132,18 @@ def test_a_state_that_is_refused_stays_as_it_is(what: str, tmp_path: Path) -> No
 
     async def whole() -> None:
         two = Neighbours(tmp_path, "a", "b")
-        await grow_apart(two)
+        await grow_apart(two, "free")
         put_back(two, what)
-        async with Node(config(two, "b", "a")) as b:
+        # However slow this machine is, no round begins before the neighbour has been heard.
+        patient = two.config("a", "b", source=SAMPLES, agreed=FREE, pace={"deadline": PATIENCE})
+        async with Node(config(two, "b", "a", "free")) as b:
             seen = []
             for _ in range(2):
-                async with Node(config(two, "a", "b")) as a:
+                async with Node(patient) as a:
                     await ended(a)
-                    now = b.status()["round"]
-                    await until(lambda: b.status()["round"] > now + 3)  # noqa: B023 (awaited here)
-                    assert a.status()["began"] is None
+                    now = b.status().round
+                    await until(lambda: b.status().round > now + 3)  # noqa: B023 (awaited here)
+                    assert a.status().began is None
                 found = Overview.of(state(two), entries=1000)
                 seen.append((found.round, found.taken, found.ledger, found.last_entries))
             assert len({str(one) for one in seen}) == 1
@@ -164,16 +165,16 @@ def test_quick_restarts_are_never_taken_for_an_old_state(pace: str, tmp_path: Pa
 
         async def run_until_connected(name: str) -> None:
             async with Node(configs[name]) as node:
-                await until(lambda: node.status()["neighbours"][0]["connected"])
-                assert not node._failure.done()
+                await until(lambda: node.status().neighbours[0].connected)
+                assert not node._parts.failure.done()
 
         async def cancelled_when_connected(name: str) -> None:
             connected = asyncio.Event()
 
             async def life() -> None:
                 async with Node(configs[name]) as node:
-                    await until(lambda: node.status()["neighbours"][0]["connected"])
-                    assert not node._failure.done()
+                    await until(lambda: node.status().neighbours[0].connected)
+                    assert not node._parts.failure.done()
                     connected.set()
                     await node.failed()
 
@@ -189,11 +190,11 @@ def test_quick_restarts_are_never_taken_for_an_old_state(pace: str, tmp_path: Pa
             async with Node(configs[steady]) as one:
                 for leave in (run_until_connected, cancelled_when_connected) * 3:
                     await leave(restarting)
-                assert not one._failure.done()
+                assert not one._parts.failure.done()
         async with Node(configs["b"]) as b, Node(configs["a"]) as a:
             await together(a, b)
-            assert not a._failure.done()
-            assert not b._failure.done()
+            assert not a._parts.failure.done()
+            assert not b._parts.failure.done()
 
     asyncio.run(whole())
 
@@ -210,22 +211,22 @@ def test_what_was_stored_as_told_but_never_sent_is_no_false_alarm(
             known = remembered(state(two, "b"))
             with monkeypatch.context() as silence:
                 async with Node(a) as node:
-                    silence.setattr(node._neighbourhood._links["b"], "post", lambda _: None)
-                    told = node._driver.told("b").round
-                    await until(lambda: node._driver.told("b").round > told + 3)
+                    silence.setattr(node._parts.neighbourhood._links["b"], "post", lambda _: None)
+                    told = node._parts.driver.told("b").round
+                    await until(lambda: node._parts.driver.told("b").round > told + 3)
                     await until(lambda: remembered(state(two, "b")).epoch == 2)
                     now = remembered(state(two, "b"))
-                    assert known.round <= now.round < node._driver.told("b").round
+                    assert known.round <= now.round < node._parts.driver.told("b").round
             async with Node(a) as node:
                 await together(node, other)
-                assert node.status()["epoch"] == 3
+                assert node.status().epoch == 3
         async with Node(a) as node, Node(b) as other:
             await together(node, other)
 
     asyncio.run(whole())
 
 
-def with_source(two: Neighbours, source: SourceConfig) -> NodeConfig:
+def with_source(two: Neighbours, source: Source) -> NodeConfig:
     return config(two, "a", "b").model_copy(update={"source": source})
 
 
@@ -238,14 +239,14 @@ def test_after_a_loss_samples_wait_for_every_neighbours_word(tmp_path: Path) -> 
         http = with_source(two, HttpSource(kind="http"))
         async with AsyncExitStack() as stack:
             a = await stack.enter_async_context(Node(http, state_lost=True))
-            await until(lambda: a.status()["neighbours"][0]["last_error"])
+            await until(lambda: a.status().neighbours[0].last_error)
             with pytest.raises(LocalProtocolError, match="every neighbour's word"):
                 a.observe(0.5)
             with pytest.raises(LocalProtocolError, match="every neighbour's word"):
                 await a.take([0.5, 0.6])
-            assert a.status()["round"] == a.status()["samples"]["taken"] == 0
+            assert a.status().round == a.status().samples.taken == 0
             b = await stack.enter_async_context(Node(config(two, "b", "a")))
-            await until(lambda: a._neighbourhood.joined.is_set())
+            await until(lambda: a._parts.neighbourhood.joined.is_set())
             await a.take([0.5])
             assert Overview.of(state(two)).taken == 1
             await together(a, b)
@@ -273,9 +274,9 @@ def test_after_a_loss_a_file_that_has_lines_is_not_read(tmp_path: Path) -> None:
             fresh = with_source(two, FileSource(kind="file", path=new, poll=0.01))
             rmtree(state(two))
             async with Node(fresh, state_lost=True) as a, Node(config(two, "b", "a")):
-                await until(lambda: a._neighbourhood.joined.is_set())
+                await until(lambda: a._parts.neighbourhood.joined.is_set())
                 new.write_text("0.5\n")
-                await until(lambda: a.status()["samples"]["taken"] == 1)
+                await until(lambda: a.status().samples.taken == 1)
             rmtree(state(two, "b"))
 
     asyncio.run(whole())

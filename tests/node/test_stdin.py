@@ -12,15 +12,16 @@ import pytest
 
 from colme.errors import ConfigError
 from colme.node import config
-from colme.node.lines import SampleReader
-from colme.node.sources import StdinSource, make_source
+from colme.node.samples import make_feed
+from colme.node.samples.feeds import StdinFeed
+from colme.node.samples.lines import SampleReader
 from support.taker import Taker
 
 
 def test_a_pipe_is_read_as_data_arrive_and_others_run_meanwhile() -> None:
     reading, writing = os.pipe()
     taker = Taker()
-    source = StdinSource(SampleReader(None, taker.refuse), reading)
+    source = StdinFeed(SampleReader(None, taker.refuse), reading)
 
     async def talk() -> None:
         arrived = asyncio.Event()
@@ -48,24 +49,11 @@ def test_a_pipe_is_read_as_data_arrive_and_others_run_meanwhile() -> None:
     assert taker.refused == [("not a number", 3)]
 
 
-def test_what_has_arrived_is_taken_together() -> None:
-    reading, writing = os.pipe()
-    taker = Taker()
-    with os.fdopen(writing, "wb") as pipe:  # it all fits into the pipe's buffer
-        pipe.write(b"".join(b"%d\n" % number for number in range(2500)))
-    try:
-        asyncio.run(StdinSource(SampleReader(None, taker.refuse), reading).run(taker.take))
-    finally:
-        os.close(reading)
-    assert taker.values == list(range(2500))
-    assert taker.batches == 3
-
-
 def test_waiting_for_a_silent_pipe_can_be_cancelled() -> None:
     reading, writing = os.pipe()
 
     async def wait_in_vain() -> None:
-        source = StdinSource(SampleReader(None, Taker().refuse), reading)
+        source = StdinFeed(SampleReader(None, Taker().refuse), reading)
         task = asyncio.create_task(source.run(Taker().take))
         await asyncio.sleep(0)
         task.cancel()
@@ -84,14 +72,14 @@ def test_waiting_for_a_silent_pipe_can_be_cancelled() -> None:
 PROGRAM = """
 import asyncio, json, sys
 from colme.node import config
-from colme.node.sources import make_source
+from colme.node.samples import make_feed
 
 taken = []
 async def take(values, marks):
     taken.extend(values)
 
 spec = config.StdinSource(kind="stdin", column="price")
-source = make_source(spec, marks={}, refused=lambda reason, number: None)
+source = make_feed(spec, marks={}, refused=lambda reason, number: None)
 asyncio.run(source.run(take))
 print(json.dumps(taken))
 """
@@ -116,4 +104,4 @@ def test_standard_input_of_a_real_process(tmp_path: Path, kind: str) -> None:
 def test_a_closed_standard_input_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", None)
     with pytest.raises(ConfigError, match="stdin, which is closed"):
-        make_source(config.StdinSource(kind="stdin"), marks={}, refused=Taker().refuse)
+        make_feed(config.StdinSource(kind="stdin"), marks={}, refused=Taker().refuse)

@@ -1,8 +1,7 @@
-"""What a store refuses to store, and what it remembers of a loss."""
+"""A store whose caller gives up or is gone, and what it remembers of a loss."""
 
 import asyncio
 from contextlib import closing
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -10,58 +9,15 @@ from typing import Any
 import pytest
 
 from colme.errors import (
-    ColmeError,
-    LedgerError,
     LocalProtocolError,
     MessageError,
-    SnapshotError,
     StoreError,
 )
-from colme.node.store import Commit, Standing, Store
+from colme.node.state import Store
+from colme.node.wire import Standing
 from support.stored import opened, rounds
 
-FIRST, SECOND, THIRD = islice(rounds(), 3)
-REFUSED: dict[str, tuple[Commit, type[ColmeError], str]] = {
-    "the same again": (FIRST, LedgerError, "samples 1 to 1.*from sample 2 on.*noised twice"),
-    "an overlap": (
-        replace(SECOND, entry=replace(SECOND.entry, first=1)),  # type: ignore[type-var]
-        LedgerError,
-        "samples 1 to 2",
-    ),
-    "a gap": (THIRD, LedgerError, "samples 3 to 3', expected one from sample 2 on"),
-    "a release that is not listed": (
-        replace(SECOND, entry=None),
-        LedgerError,
-        "2 samples released.*expected 1, as the ledger lists",
-    ),
-    "an older state": (
-        replace(FIRST, entry=SECOND.entry),
-        LedgerError,
-        "1 samples released.*expected 2",
-    ),
-    "no number": (
-        replace(SECOND, snapshot={**SECOND.snapshot, "bounds": [float("nan"), 1]}),
-        SnapshotError,
-        "finite numbers",
-    ),
-}
-
-
-@pytest.mark.parametrize(("commit", "kind", "text"), REFUSED.values(), ids=list(REFUSED))
-def test_what_is_refused_leaves_nothing_behind(
-    tmp_path: Path, commit: Commit, kind: type[ColmeError], text: str
-) -> None:
-    async def check(store: Store) -> None:
-        await store.commit(FIRST)
-        with pytest.raises(kind, match=text):
-            await store.commit(replace(commit, released=b"never", marks={"file": 99}))
-        assert (store.covered, store.marks, store.released) == (1, FIRST.marks, FIRST.released)
-        await store.reload()
-        assert (store.covered, store.marks, store.released) == (1, FIRST.marks, FIRST.released)
-        await store.commit(SECOND)
-
-    with closing(opened(tmp_path)) as store:
-        asyncio.run(check(store))
+FIRST, SECOND = islice(rounds(), 2)
 
 
 def test_a_commit_is_made_even_if_nobody_waits_for_it_any_more(tmp_path: Path) -> None:

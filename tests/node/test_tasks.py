@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from colme.node.tasks import running
-from support.driven import until
+from support.waiting import quiet, until
 
 
 async def endless() -> None:
@@ -51,7 +51,7 @@ def test_work_that_ends_or_is_ended_is_no_failure() -> None:
     async def check() -> None:
         told: list[BaseException] = []
         async with running(asyncio.sleep(0), told.append), running(endless(), told.append):
-            await asyncio.sleep(0.01)
+            await quiet()
         assert told == []
         assert asyncio.all_tasks() == {asyncio.current_task()}, "nothing runs on"
 
@@ -75,13 +75,14 @@ def test_whoever_is_cancelled_stays_cancelled(moment: str) -> None:
 
     async def check() -> None:
         told: list[BaseException] = []
-        at_the_end, ending, go_on = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        begun, at_the_end, ending, go_on = (asyncio.Event() for _ in range(4))
         if moment == "at its end":
             at_the_end.set()
         else:
             go_on.set()
 
         async def work() -> None:
+            begun.set()
             try:
                 await endless()
             finally:
@@ -90,20 +91,18 @@ def test_whoever_is_cancelled_stays_cancelled(moment: str) -> None:
 
         async def caller() -> None:
             async with running(work(), told.append):
-                await asyncio.sleep(0)
+                await begun.wait()
                 await at_the_end.wait()
 
         task = asyncio.create_task(caller())
-        if moment == "at its end":
-            await ending.wait()
-        else:
-            await asyncio.sleep(0.01)
+        await (ending if moment == "at its end" else begun).wait()
         task.cancel()
         await asyncio.wait({task}, timeout=5)
         go_on.set()
         with pytest.raises(asyncio.CancelledError):
             await task
-        await until(lambda: asyncio.all_tasks() == {asyncio.current_task()})
+        myself = asyncio.current_task()
+        await until(lambda: asyncio.all_tasks() == {myself})
         assert told == []
 
     asyncio.run(check())

@@ -3,19 +3,27 @@
 import subprocess
 import sys
 from contextlib import suppress
+from dataclasses import fields
 from math import inf, nan
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import colme
-from colme.node import neighbour_pb2 as pb
-from colme.node.refusal import Reason, Refused
-from colme.node.store import Standing
-from colme.node.wire import LARGEST_FRAME, encode, message_in, parse_frame, reply_of
+from colme.node.wire import (
+    LARGEST_FRAME,
+    Reason,
+    Refused,
+    Standing,
+    encode,
+    message_in,
+    parse_frame,
+    pb,
+    reply_of,
+)
 from colme.protocol.messages import (
     LARGEST_ROUND,
     ConsensusMessage,
@@ -60,6 +68,66 @@ def test_every_message_arrives_as_it_was_sent(message: Message, sequence: int) -
 @given(message=MESSAGES)
 def test_a_message_is_far_below_the_limit(message: Message) -> None:
     assert len(encode(message, 2**64 - 1)) < 100
+
+
+PINNED: list[tuple[Message, int, str]] = [
+    (ReleaseMessage(round=1, release=None), 1, "08011a020801"),
+    (
+        ReleaseMessage(round=300, release=Release(count=41, mean=0.25, variance=0.0625, beta=0.5)),
+        7,
+        "08071a2208ac02121d082911000000000000d03f19000000000000b03f21000000000000e03f",
+    ),
+    (
+        ReleaseMessage(round=2, release=Release(count=1, mean=0.0, variance=0.0, beta=0.0)),
+        0,
+        "1a06080212020801",
+    ),
+    (SizeMessage(round=5, size=3, degree=4, accepts=True), 2, "080222080805100318042001"),
+    (
+        SizeMessage(round=LARGEST_ROUND, size=1, degree=0, accepts=False),
+        2**64 - 1,
+        "08ffffffffffffffffff01220c088080808080808080401001",
+    ),
+    (
+        ConsensusMessage(round=6, value=0.5, weight=2.0),
+        3,
+        "08032a14080611000000000000e03f190000000000000040",
+    ),
+    (
+        ConsensusMessage(round=6, value=0.0, weight=0.0, excess=0.0),
+        4,
+        "08042a0b0806210000000000000000",
+    ),
+]
+
+
+@pytest.mark.parametrize(("message", "sequence", "sent"), PINNED)
+def test_the_bytes_are_those_that_nodes_of_the_first_version_send(
+    message: Message, sequence: int, sent: str
+) -> None:
+    assert encode(message, sequence).hex() == sent
+    assert message_in("b", parse_frame("b", bytes.fromhex(sent))) == message
+
+
+@pytest.mark.parametrize("made", [*get_args(Message), Release, Standing])
+def test_a_dataclass_and_its_proto_have_the_same_fields(made: type[Any]) -> None:
+    """A field stands in both or in none, and may be absent in both or in none."""
+    described = pb.DESCRIPTOR.message_types_by_name[made.__name__]
+    hints = get_type_hints(made)
+    assert {one.name for one in fields(made)} == {one.name for one in described.fields}
+    for one in described.fields:
+        kinds = get_args(hints[one.name]) or (hints[one.name],)
+        assert not one.is_repeated, "the codec knows no lists yet"
+        if one.message_type is None:
+            assert (type(None) in kinds) == one.has_presence, one.name
+        else:
+            assert one.message_type.name in [kind.__name__ for kind in kinds]
+
+
+def test_every_message_has_an_arm_of_its_own_and_every_arm_but_hello_a_message() -> None:
+    arms = pb.Frame.DESCRIPTOR.oneofs_by_name["content"].fields
+    names = [arm.message_type.name for arm in arms if arm.message_type is not None]
+    assert sorted(names) == sorted(["Hello", *(made.__name__ for made in get_args(Message))])
 
 
 def test_the_same_message_has_the_same_bytes() -> None:
@@ -160,9 +228,9 @@ def test_every_reason_has_its_name_on_the_wire(reason: Reason) -> None:
 def test_the_generated_code_is_that_of_the_proto_file(tmp_path: Path) -> None:
     source = Path(colme.__file__).parent
     where = [f"--proto_path={source.parent}", f"--python_out={tmp_path}", f"--pyi_out={tmp_path}"]
-    protoc = [sys.executable, "-m", "grpc_tools.protoc", *where, "colme/node/neighbour.proto"]
+    protoc = [sys.executable, "-m", "grpc_tools.protoc", *where, "colme/node/wire/neighbour.proto"]
     subprocess.run(protoc, check=True, timeout=60)
     for name in ("neighbour_pb2.py", "neighbour_pb2.pyi"):
-        assert (tmp_path / "colme/node" / name).read_bytes() == (
-            source / "node" / name
+        assert (tmp_path / "colme/node/wire" / name).read_bytes() == (
+            source / "node/wire" / name
         ).read_bytes()

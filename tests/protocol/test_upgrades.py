@@ -13,24 +13,11 @@ from colme.protocol.agent import Agent
 from colme.protocol.algorithms import named
 from colme.protocol.events import Begin, Event, Observe, Received
 from colme.protocol.messages import Message
-from colme.protocol.settings import Settings
 from colme.protocol.upgrades import UPGRADES, VERSION, upgraded
-from colme.rules.release import Profile, Release
+from colme.rules.release import Release
+from support.old_states import SNAPSHOTS, settings_of
 
-STATES = Path(__file__).parent.parent / "states"
-STORED = sorted(STATES.glob("*/*.json"))
-each_stored = pytest.mark.parametrize("path", STORED, ids=lambda p: f"{p.parent.name} {p.stem}")
-
-
-def settings_of(path: Path) -> Settings:
-    algorithm, variance = path.stem.split("-")
-    squares = variance == "squares"
-    return Settings(
-        name="a",
-        neighbours=("b", "c", "d"),
-        profile=Profile.bounded(0, 1, epsilon=4, sigma2=None if squares else 0.02),
-        algorithm=named(algorithm, release_squares=squares),
-    )
+each_stored = pytest.mark.parametrize("path", SNAPSHOTS, ids=lambda p: f"{p.parent.name} {p.stem}")
 
 
 def message_in(plain: dict[str, Any]) -> Message:
@@ -52,9 +39,9 @@ def event_in(plain: dict[str, Any]) -> Event:
 
 
 def test_there_is_a_state_of_every_version_that_has_an_upgrade() -> None:
-    versions = {json.loads(path.read_text())["snapshot"]["version"] for path in STORED}
+    versions = {json.loads(path.read_text())["snapshot"]["version"] for path in SNAPSHOTS}
     assert versions == UPGRADES.keys()
-    assert len(STORED) == 4 * len(versions)
+    assert len(SNAPSHOTS) == 4 * len(versions)
 
 
 @each_stored
@@ -89,15 +76,15 @@ def test_an_upgrade_names_the_algorithm_and_leaves_the_stream_alone(path: Path) 
 
 def test_a_state_from_before_the_first_exchange_may_be_anybodys() -> None:
     """Version 3 did not say whose it was; before anything was mixed, nothing depends on it."""
-    old = json.loads(STORED[0].read_text())["snapshot"]
+    old = json.loads(SNAPSHOTS[0].read_text())["snapshot"]
     old["state"] |= {"shared_rounds": 0, "age": 0}
     assert upgraded(old)["algorithm"] is None
-    Agent.restore(settings_of(STORED[0]), old)
+    Agent.restore(settings_of(SNAPSHOTS[0]), old)
 
 
 def test_a_damaged_old_state_is_refused_without_showing_it() -> None:
-    old = json.loads(STORED[0].read_text())["snapshot"]
+    old = json.loads(SNAPSHOTS[0].read_text())["snapshot"]
     del old["state"]["stream"]
     with pytest.raises(SnapshotError, match="a state of version 3") as caught:
-        Agent.restore(settings_of(STORED[0]), old)
+        Agent.restore(settings_of(SNAPSHOTS[0]), old)
     assert str(old["state"]["consensus"]) not in str(caught.value)

@@ -1,43 +1,31 @@
 """A driver with a real store and no network: what it posts is kept, with what was stored then."""
 
 import asyncio
-import json
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from colme.node.database import FILE
-from colme.node.driver import Driver
 from colme.node.metrics import Metrics
-from colme.node.pacing import Free, Pacing
-from colme.node.store import Store
-from colme.node.stored import Progress
+from colme.node.rounds import Driver, Pacing
+from colme.node.rounds.pacing import Free
+from colme.node.state import Store
+from colme.node.state.database import FILE
+from colme.node.state.stored import Progress, snapshot_in
 from colme.protocol.messages import ConsensusMessage, Message, ReleaseMessage, SizeMessage
 from colme.protocol.settings import Settings
 from colme.rules.release import Profile
-
-PATIENCE = 20.0
-"""Seconds after which a test that waits for something has failed."""
+from support.waiting import PATIENCE
 
 PROFILE = Profile.bounded(0, 1, epsilon=1, sigma2=0.01)
 SETTINGS = Settings.recommended("me", ("b",), PROFILE)
 
 
-async def until(condition: Callable[[], Any]) -> None:
-    """Wait for a condition; TimeoutError if it never comes."""
-    async with asyncio.timeout(PATIENCE):
-        while not condition():
-            await asyncio.sleep(0.002)
-
-
 def stored_progress(folder: Path) -> Progress:
     """What another process would find in the state now."""
     with closing(sqlite3.connect(f"file:{folder / FILE}?mode=ro", uri=True)) as connection:
-        (text,) = connection.execute("SELECT snapshot FROM state").fetchone()
-    return Progress.of(None if text is None else json.loads(text))
+        return Progress.of(snapshot_in(connection, folder))
 
 
 @dataclass
@@ -113,7 +101,7 @@ async def driven(
     """The driver of agent `me` with neighbour b, storing and sending but not begun."""
     one = Driven(folder, answers=answers)
     one.metrics = Metrics(settings.neighbours, settings.profile.epsilon)
-    one.store = Store.open(folder, name=settings.name, profile=settings.profile)
+    one.store = Store.open(folder, settings)
     try:
         one.driver = Driver(
             settings,

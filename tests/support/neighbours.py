@@ -16,14 +16,12 @@ from typing import Any
 import grpc
 from grpc.aio import EOF, AioRpcError, ServicerContext, StreamStreamCall, secure_channel, server
 
-from colme.node import neighbour_pb2 as pb
-from colme.node.agreement import Agreement
 from colme.node.config import NodeConfig
-from colme.node.identity import PUBLIC_FILE, Identity
-from colme.node.tls import Trust, channel_options, server_options
-from colme.node.wire import METHOD, encode
+from colme.node.session import Agreement
+from colme.node.trust import PUBLIC_FILE, Identity, Trust, channel_options, server_options
+from colme.node.wire import METHOD, encode, pb
 from colme.protocol.messages import Message
-from support.driven import PATIENCE
+from support.waiting import PATIENCE
 
 
 def free_ports(count: int) -> list[int]:

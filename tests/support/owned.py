@@ -8,9 +8,8 @@ from http.client import HTTPConnection, HTTPMessage
 from typing import Any
 
 from colme.errors import ColmeError, LocalProtocolError
-from colme.node.answer import Answer
 from colme.node.metrics import Metrics
-from colme.node.owner import OwnerServer
+from colme.node.owner import Answer, NeighbourStatus, OwnerServer, SampleCounts, Status
 
 TOKEN = "a-token-of-at-least-thirty-two-characters"
 
@@ -25,30 +24,33 @@ ANSWER = Answer(
     samples=41,
 )
 
-STATUS: dict[str, Any] = {
-    "name": "here",
-    "fingerprint": "ab:cd",
-    "epoch": 2,
-    "round": 7,
-    "phase": "size",
-    "rounds": "clock",
-    "samples": {"taken": 41, "released": 32, "waiting": 9, "clamped": 1, "refused": 0},
-    "privacy": "epsilon = 1 for each sample",
-    "neighbours": [
-        {
-            "name": "there",
-            "address": "10.0.0.2:7400",
-            "connected": True,
-            "suspect": False,
-            "accepted": True,
-            "round": 7,
-            "late": 4,
-            "last_error": None,
-        }
-    ],
-    "class_size": 3,
-    "troubles": [],
-}
+NEIGHBOUR = NeighbourStatus(
+    name="there",
+    address="10.0.0.2:7400",
+    connected=True,
+    round=7,
+    last_error=None,
+    suspect=False,
+    accepted=True,
+    late=4,
+)
+
+STATUS = Status(
+    name="here",
+    fingerprint="ab:cd",
+    epoch=2,
+    algorithm="tracking",
+    round=7,
+    phase="size",
+    rounds="clock",
+    began=1767225600.5,
+    ended=None,
+    samples=SampleCounts(taken=41, released=32, waiting=9, clamped=1, refused=0),
+    privacy="epsilon = 1 for each sample",
+    class_size=3,
+    neighbours=(NEIGHBOUR,),
+    troubles=(),
+)
 
 
 @dataclass
@@ -56,7 +58,7 @@ class KnownNode:
     """Takes samples into a list; `before_taking` may wait or raise first."""
 
     response: Answer | ColmeError | Exception = ANSWER
-    seen: dict[str, Any] = field(default_factory=lambda: dict(STATUS))
+    seen: Status = STATUS
     before_taking: Callable[[], Any] = lambda: asyncio.sleep(0)
     taken: list[float] = field(default_factory=list)
     metrics: Metrics = field(default_factory=lambda: Metrics(["there"], 1.0))
@@ -73,10 +75,9 @@ class KnownNode:
         self.metrics.samples_taken(len(samples))
 
     def troubles(self) -> list[str]:
-        troubles: list[str] = self.seen["troubles"]
-        return troubles
+        return list(self.seen.troubles)
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> Status:
         return self.seen
 
 

@@ -9,18 +9,15 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
-from time import monotonic, sleep
-from typing import IO, Any, TypeVar
+from typing import IO
 
 from colme.errors import NodeError
 from colme.node.config import NodeConfig, split_address
-from colme.node.fleet import CONFIG, Member, Plan, prepare
-from colme.node.overview import Overview
-from colme.node.owner_client import OwnerClient
-from colme.node.token import read_token
+from colme.node.owner import NeighbourStatus, OwnerClient, SampleCounts, Status, read_token
+from colme.node.state import Overview
+from colme.node.trial import CONFIG, Member, Plan, prepare
+from support.elsewhere import PATIENCE, Found, until
 
-PATIENCE = 30.0
-"""Seconds within which whatever is waited for must have happened."""
 DEADLINE = 0.4
 """Seconds that these nodes wait for a silent neighbour: a busy machine needs less."""
 ENDLESS = 1_000_000
@@ -28,7 +25,23 @@ ENDLESS = 1_000_000
 HTTP = {"source": 'kind = "http"'}
 """Samples come from the test."""
 
-Found = TypeVar("Found")
+SILENT = Status(
+    name="",
+    fingerprint="",
+    epoch=0,
+    algorithm="",
+    round=0,
+    phase="",
+    rounds="",
+    began=None,
+    ended=None,
+    samples=SampleCounts(taken=0, released=0, waiting=0, clamped=0, refused=0),
+    privacy="",
+    class_size=0,
+    neighbours=(),
+    troubles=("?",),
+)
+"""Of a node that does not answer."""
 
 
 def acquainted(folder: Path, size: int, tables: Mapping[str, str] | None = None) -> list[Member]:
@@ -123,25 +136,20 @@ class Nodes:
 
     def until(self, what: str, look: Callable[[], Found | None]) -> Found:
         """The first true value of a look; if there is none in time, all logs are shown."""
-        began = monotonic()
-        while monotonic() - began < PATIENCE:
-            if found := look():
-                return found
-            sleep(0.05)
-        raise AssertionError(f"not within {PATIENCE:g} s: {what}\n{self._logs()}")
+        return until(what, look, self._logs)
 
-    def status(self, member: Member) -> dict[str, Any]:
+    def status(self, member: Member) -> Status:
         """What it says of itself, once it answers; all values are 0 or empty before."""
         code = self._processes[member.name].poll()
         assert code is None, f"{member.name} ended with {code}\n{self._logs()}"
         try:
             return OwnerClient(member.config).status()
         except NodeError:  # It is starting, or held.
-            return {"round": 0, "epoch": 0, "class_size": 0, "neighbours": [], "troubles": ["?"]}
+            return SILENT
 
     def round(self, member: Member) -> int:
         """The last round it began."""
-        return int(self.status(member)["round"])
+        return self.status(member).round
 
     def advance(self, member: Member, rounds: int = 3) -> int:
         """Wait until it has begun so many rounds more; the round it is in then."""
@@ -151,10 +159,10 @@ class Nodes:
             lambda: now if (now := self.round(member)) >= goal else None,
         )
 
-    def neighbour(self, member: Member, other: Member) -> dict[str, Any]:
+    def neighbour(self, member: Member, other: Member) -> NeighbourStatus | None:
         """One node, as another sees it; nothing before that one answers."""
-        seen = self.status(member)["neighbours"]
-        return next((one for one in seen if one["name"] == other.name), {})
+        seen = self.status(member).neighbours
+        return next((one for one in seen if one.name == other.name), None)
 
     def ready(self, *members: Member) -> None:
         """Wait until they, or all, are in rounds with each other."""
@@ -163,7 +171,7 @@ class Nodes:
 
     def _is_ready(self, member: Member) -> bool:
         now = self.status(member)
-        return bool(now["round"]) and not now["troubles"]
+        return bool(now.round) and not now.troubles
 
     def agree(self, size: int, *members: Member) -> None:
         """Wait until each of them, or of all, is in a class of so many."""
@@ -171,7 +179,7 @@ class Nodes:
             self.until(f"{one.name} in a class of {size}", partial(self._is_among, one, size))
 
     def _is_among(self, member: Member, size: int) -> bool:
-        return bool(self.status(member)["class_size"] == size)
+        return self.status(member).class_size == size
 
     def suspect(self, victim: Member, members: Sequence[Member], *, suspect: bool = True) -> None:
         """Wait until these do not wait for it any more, or do so again."""
@@ -182,7 +190,8 @@ class Nodes:
             )
 
     def _suspects(self, member: Member, victim: Member, suspect: bool) -> bool:
-        return bool(self.neighbour(member, victim).get("suspect") is suspect)
+        seen = self.neighbour(member, victim)
+        return seen is not None and seen.suspect is suspect
 
     def _logs(self) -> str:
         return "\n".join(

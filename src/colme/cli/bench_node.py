@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 import typer
 from rich.console import Console
 
-from colme.node.speed import measure
+from colme.node.trial import measure
 
 
 def bench_node(*, rounds: int, as_json: bool) -> None:

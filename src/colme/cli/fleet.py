@@ -15,7 +15,8 @@ from rich.live import Live
 from rich.table import Table
 
 from colme.cli.values import numbers
-from colme.node.fleet import Fleet, Outcome, Plan, Sight, outcome, prepare
+from colme.node.trial import Fleet, Outcome, Plan, Sight, outcome, prepare
+from colme.protocol.algorithms import resolved
 
 DEFAULT = Plan()
 
@@ -32,6 +33,9 @@ def fleet(
     epsilon: Annotated[
         float, typer.Option(help="Privacy of each sample (event level, replace-one); inf for none.")
     ] = DEFAULT.epsilon,
+    algorithm: Annotated[
+        str, typer.Option(help="recommended, or by its own name: tracking, paper.")
+    ] = "recommended",
     seed: Annotated[int, typer.Option(help="Seed of graph, classes and data.", min=0)] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, nothing else.")] = False,
     keep: Annotated[
@@ -52,6 +56,7 @@ def fleet(
         means=tuple(numbers("--means", means)),
         sigma=sigma,
         epsilon=epsilon,
+        algorithm=resolved(algorithm),
         seed=seed,
     )
     console = Console(stderr=as_json)
@@ -77,8 +82,8 @@ def fleet(
 
 def _table(sights: Sequence[Sight], plan: Plan) -> Table:
     table = Table(
-        title=f"{plan.agents} nodes, {plan.degree} neighbours each, epsilon = {plan.epsilon:g} for "
-        "each sample (event level, replace-one)"
+        title=f"{plan.agents} nodes, {plan.degree} neighbours each, {plan.algorithm}, epsilon = "
+        f"{plan.epsilon:g} for each sample (event level, replace-one)"
     )
     for heading in ("node", "round", "truth", "alone: error", "together: error", "class size"):
         table.add_column(heading, justify="right")

@@ -12,9 +12,9 @@ import typer
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
 from colme.node import log
-from colme.node.check import check as check_neighbours
 from colme.node.config import NodeConfig
 from colme.node.node import Node
+from colme.node.session import check as check_neighbours
 
 Config = Annotated[Path, typer.Option(help="The node's configuration (TOML).")]
 

@@ -10,8 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from colme.node import backup as copies
-from colme.node.overview import Overview
+from colme.node import state as room
 
 state = typer.Typer(help="A node's stored state: show it, back it up, restore it.")
 
@@ -27,7 +26,7 @@ def show(
 
     Counts, and the noised mean that the neighbours have: no sample, exact mean or estimate.
     """
-    overview = Overview.of(folder)
+    overview = room.Overview.of(folder)
     if as_json:
         typer.echo(json.dumps(_as_plain(asdict(overview)), allow_nan=False))
     else:
@@ -39,7 +38,7 @@ def backup(
     folder: Folder, file: Annotated[Path, typer.Argument(help="A file that does not exist yet.")]
 ) -> None:
     """Copy a node's state to a file, while it runs or not."""
-    copies.backup(folder, file)
+    room.backup(folder, file)
     typer.echo(f"{file}: a backup of {folder}")
 
 
@@ -52,8 +51,8 @@ def restore(
 
     The node then waits until all its neighbours have confirmed that nothing newer was sent.
     """
-    copies.restore(file, folder)
-    typer.echo(f"{folder}: restored from {file}; what was there is {folder / copies.REPLACED}")
+    room.restore(file, folder)
+    typer.echo(f"{folder}: restored from {file}; what was there is {folder / room.REPLACED}")
 
 
 def _as_plain(value: Any) -> Any:
@@ -65,10 +64,11 @@ def _as_plain(value: Any) -> Any:
     return None if isinstance(value, float) and not isfinite(value) else value
 
 
-def _print(overview: Overview) -> None:
+def _print(overview: room.Overview) -> None:
     console = Console(highlight=False, markup=False)
     origin = ", restored from a backup" if overview.from_backup else ""
     console.print(f"{overview.name}: epoch {overview.epoch}, round {overview.round}{origin}")
+    console.print(f"algorithm: {overview.algorithm or 'not stored yet'}")
     if overview.floor:
         console.print(f"begins after round {overview.floor}: an earlier state was lost")
     ledger = overview.ledger

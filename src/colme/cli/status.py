@@ -1,6 +1,8 @@
 """`colme status`: what a running node knows, for its owner alone."""
 
 import json
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from colme.node.config import NodeConfig
-from colme.node.owner_client import OwnerClient
+from colme.node.owner import NeighbourStatus, OwnerClient, Status
 
 NOT_READY = 1
 
@@ -26,30 +28,30 @@ def status(
     client = OwnerClient(NodeConfig.load(config))
     seen, estimate = client.status(), client.estimate()
     if as_json:
-        typer.echo(json.dumps({"status": seen, "estimate": estimate}))
+        typer.echo(json.dumps({"status": asdict(seen), "estimate": estimate}))
     else:
         _print(seen, estimate)
-    if seen["troubles"]:
+    if seen.troubles:
         raise typer.Exit(NOT_READY)
 
 
-def _print(status: dict[str, Any], estimate: dict[str, Any] | None) -> None:
+def _print(status: Status, estimate: dict[str, Any] | None) -> None:
     console = Console()
-    ready = "not ready" if status["troubles"] else "ready"
+    ready = "not ready" if status.troubles else "ready"
     lines = [
-        f"{status['name']}: {ready}, round {status['round']} ({status['rounds']}),"
-        f" exchange: {status['phase']}",
+        f"{status.name}: {ready}, round {status.round} ({status.rounds}), exchange: {status.phase}",
+        f"  algorithm: {status.algorithm}",
         f"  {_describe(estimate)}",
-        f"  class: {status['class_size']} with this node",
-        f"  samples: {', '.join(f'{name} {n}' for name, n in status['samples'].items())}",
-        f"  privacy: {status['privacy']}",
-        f"  fingerprint: {status['fingerprint']}, epoch {status['epoch']}",
+        f"  class: {status.class_size} with this node",
+        f"  samples: {', '.join(f'{name} {n}' for name, n in asdict(status.samples).items())}",
+        f"  privacy: {status.privacy}",
+        f"  fingerprint: {status.fingerprint}, epoch {status.epoch}",
     ]
     for line in lines:
         console.print(_plain(line), soft_wrap=True)
-    if status["neighbours"]:
-        console.print(_table_of(status["neighbours"]))
-    for trouble in status["troubles"]:
+    if status.neighbours:
+        console.print(_table_of(status.neighbours))
+    for trouble in status.troubles:
         console.print(_plain(f"trouble: {trouble}"), style="red", soft_wrap=True)
 
 
@@ -68,18 +70,18 @@ def _number(value: float | None) -> str:
     return "unknown" if value is None else f"{value:.6g}"
 
 
-def _table_of(neighbours: list[dict[str, Any]]) -> Table:
+def _table_of(neighbours: Sequence[NeighbourStatus]) -> Table:
     table = Table("neighbour", "address", "link", "class", "round", "late", "last error")
     for one in neighbours:
-        link = "connected" if one["connected"] else "away"
+        link = "connected" if one.connected else "away"
         cells = (
-            one["name"],
-            one["address"],
-            f"{link}, suspect" if one["suspect"] else link,
-            "same" if one["accepted"] else "other",
-            "-" if one["round"] is None else one["round"],
-            one["late"],
-            one["last_error"] or "",
+            one.name,
+            one.address,
+            f"{link}, suspect" if one.suspect else link,
+            "same" if one.accepted else "other",
+            one.round,
+            one.late,
+            one.last_error or "",
         )
         table.add_row(*(_plain(cell) for cell in cells))
     return table

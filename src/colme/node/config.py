@@ -1,20 +1,32 @@
 """A node's configuration: one validated object, from TOML or from Python."""
 
+import difflib
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from inspect import signature
 from ipaddress import ip_address
 from math import inf
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    model_validator,
+)
 
+from colme import naming
 from colme.configuration import Table, read_toml, validated
-from colme.errors import ConfigError
-from colme.protocol.rounds.paper import Paper
+from colme.errors import ConfigError, UnknownOption
+from colme.protocol.algorithm import Algorithm
+from colme.protocol.algorithms import named, resolved
+from colme.protocol.rounds.paper import UNTUNED, Paper
 from colme.protocol.settings import Settings
-from colme.rules.decision import Bernstein, PowerTheta
+from colme.rules.decision import RULES, DecisionRule, Oracle, Situation
 from colme.rules.release import Profile
 
 Seconds = Annotated[float, Field(gt=0, lt=inf)]
@@ -53,22 +65,109 @@ Address = Annotated[str, AfterValidator(_address)]
 LoopbackAddress = Annotated[str, AfterValidator(_loopback)]
 
 
-class Theta(Table):
-    """theta_t = min(2, scale / t^exponent), for the paper's rule."""
-
-    scale: float = Field(3.0, gt=0)
-    exponent: float = Field(0.2, ge=0)
+def _algorithm(name: str) -> str:
+    try:
+        return named(name).name
+    except ConfigError as error:
+        raise ValueError(error.expected) from None
 
 
 class Agreed(Table):
-    """What all neighbours must have alike; compared when two of them meet."""
+    """What all neighbours must have alike; compared when two of them meet.
+
+    Whatever else stands in the table is an option of the algorithm: for `paper` its `rule`, and the
+    fields of that rule. Which there are depends on what was chosen: `decision_rule` checks them.
+    """
+
+    model_config = ConfigDict(extra="allow")
 
     bounds: tuple[float, float]
-    rule: Literal["recommended", "paper"] = "recommended"
-    theta: Theta = Theta()
+    algorithm: Annotated[str, AfterValidator(_algorithm)] = resolved("recommended")
+    """Never an alias: one that moves must not part neighbours of two versions."""
     rounds: Literal["clock", "free"] = "clock"
     interval: Seconds = 60.0
     start: AwareDatetime = datetime(2026, 1, 1, tzinfo=UTC)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_in_the_first_version(cls, table: Any) -> Any:
+        """0.1.0 had two algorithms and called them rules."""
+        if not isinstance(table, Mapping) or "algorithm" in table:
+            return table
+        if table.get("rule") not in ("recommended", "paper"):
+            return table
+        return {"algorithm" if key == "rule" else key: value for key, value in table.items()}
+
+    @property
+    def decision_rule(self) -> DecisionRule | None:
+        """Who looks alike, where the algorithm leaves that open; or what is wrong with it."""
+        options = dict(self.model_extra or {})
+        if self.algorithm != Paper.name:
+            for option in options:
+                raise _unknown(option, self.algorithm)
+            return None
+        name = options.pop("rule", naming.rule_name(UNTUNED))
+        if isinstance(name, str) and not naming.is_own(name):
+            return _built_in(name, options)
+        return _without_the_truth(naming.rule_from(name, options))
+
+    def algorithm_for(self, privacy: "Privacy") -> Algorithm:
+        """The algorithm itself; a variance that is not known is learned from released squares."""
+        rule = self.decision_rule
+        if rule is not None:
+            return named(self.algorithm, rule=rule)
+        return named(self.algorithm, release_squares=privacy.sigma2 is None)
+
+
+NOBODYS = Situation(agents=2, degree=1, epsilon=1)
+"""Nothing is tuned to a node's own situation: its neighbours have other degrees and epsilons, and
+would decide by other rules. What would follow from it has to be given, and is compared."""
+
+_RULES = {name: kind for name, kind in RULES.items() if kind is not Oracle}
+_OPTIONS = {"rule", *(option for kind in _RULES.values() for option in signature(kind).parameters)}
+
+
+def _built_in(name: str, options: dict[str, Any]) -> DecisionRule:
+    """The rule of this name, the same for whoever has the same options."""
+    if name not in RULES:
+        expected = f"one of {', '.join(_RULES)}, or module:attribute of your own"
+        raise ConfigError("rule", name, expected)
+    if name not in _RULES:
+        raise _omniscient(name)
+    for option in options:
+        if option not in _OPTIONS:
+            raise _unknown(option, name)
+    kind, theta = _RULES[name], options.get("theta", {})
+    if theta == "paper":
+        expected = "a table with scale and exponent: the paper's differ by degree and epsilon"
+        raise ConfigError("theta", theta, expected)
+    if isinstance(UNTUNED, kind) and isinstance(theta, Mapping):
+        options["theta"] = naming.fields_of(UNTUNED)["theta"] | dict(theta)
+    for option in kind.suited(NOBODYS):
+        if option not in options:
+            raise ConfigError(option, "nothing", f"{name!r} to have one, alike at all neighbours")
+    return kind.tuned(name, NOBODYS, options)
+
+
+def _without_the_truth(rule: DecisionRule) -> DecisionRule:
+    if isinstance(rule, Oracle):
+        raise _omniscient(naming.rule_name(rule))
+    return rule
+
+
+def _omniscient(name: str) -> ConfigError:
+    expected = f"a rule that does not know the truth, which no node does: {', '.join(_RULES)}"
+    return ConfigError("rule", name, expected)
+
+
+def _unknown(option: str, kind: str) -> ConfigError:
+    """Some other rule or algorithm has it, or it is a slip."""
+    if option in _OPTIONS:
+        return UnknownOption(option, kind, [])
+    known = sorted({*Agreed.model_fields, *_OPTIONS})
+    close = difflib.get_close_matches(option, known, n=1)
+    hint = f"{close[0]!r}, perhaps" if close else f"one of {', '.join(known)}"
+    return ConfigError(option, f"a field called {option!r}", hint)
 
 
 class Privacy(Table):
@@ -186,7 +285,8 @@ class NodeConfig(Table):
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """From a TOML file; file names in it are relative to it."""
+        """From a TOML file; file names in it are relative to it, and modules may lie beside it."""
+        naming.search_in(path.parent)
         return cls.build(read_toml("configuration", path), folder=path.parent)
 
     @property
@@ -204,17 +304,20 @@ class NodeConfig(Table):
         )
 
     def settings(self, name: str) -> Settings:
-        """The agent's settings; a variance that is not known is learned from released squares."""
-        neighbours = tuple(neighbour.name for neighbour in self.neighbours)
-        if self.agreed.rule == "paper":
-            theta = self.agreed.theta
-            paper = Paper(rule=Bernstein(PowerTheta(theta.scale, theta.exponent)))
-            return Settings(name=name, neighbours=neighbours, profile=self.profile, algorithm=paper)
-        return Settings.recommended(
-            name, neighbours, self.profile, release_squares=self.privacy.sigma2 is None
+        """The agent's settings."""
+        return Settings(
+            name=name,
+            neighbours=tuple(neighbour.name for neighbour in self.neighbours),
+            profile=self.profile,
+            algorithm=self.agreed.algorithm_for(self.privacy),
         )
 
     def _checked(self) -> Self:
+        try:
+            self.agreed.algorithm_for(self.privacy)
+        except ConfigError as error:
+            error.field = f"agreed.{error.field}"
+            raise
         try:
             self.profile  # noqa: B018 (it checks bounds, variance and epsilon together)
         except ConfigError as error:

@@ -1,0 +1,50 @@
+"""What a node's owner may see of it, and nobody else."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from colme.node.metrics import Metrics
+from colme.node.owner.status import Status
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """The owner's answer: an estimate with its 95% interval, and what it would be alone."""
+
+    round: int
+    value: float
+    low: float
+    high: float
+    local: float
+    class_size: int
+    collaborative: bool
+    samples: int
+
+
+class Owned(Protocol):
+    """A node, as its owner sees it."""
+
+    @property
+    def name(self) -> str:
+        """Who it is among its neighbours."""
+
+    @property
+    def metrics(self) -> Metrics:
+        """What it counts."""
+
+    def estimate(self) -> Answer:
+        """The latest; a LocalProtocolError while there is no sample."""
+
+    async def take(self, samples: Sequence[float]) -> None:
+        """Take in all samples or none; returns once they are durable.
+
+        SampleError: a value is bad. StoreError: the disk fails. LocalProtocolError: this node takes
+        no samples from outside.
+        """
+
+    def troubles(self) -> list[str]:
+        """Why it is not ready, in words; empty if it is."""
+
+    def status(self) -> Status:
+        """Counts and words only, never a sample, a mean or an estimate."""

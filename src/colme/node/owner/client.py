@@ -1,0 +1,87 @@
+"""Asks a running node, as its owner: over loopback, with its token."""
+
+import json
+from http.client import HTTPException
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import ProxyHandler, Request, build_opener
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from colme.errors import ConfigError, IdentityError, NetworkError
+from colme.node.config import NodeConfig
+from colme.node.owner.status import Status
+from colme.node.owner.token import read_token
+
+PATIENCE = 5.0
+"""Seconds to wait for an answer."""
+
+
+class OwnerClient:
+    """The owner's side of the configured node."""
+
+    def __init__(self, config: NodeConfig) -> None:
+        if config.owner is None:
+            expected = "an address for the owner's side, such as listen = '127.0.0.1:7401'"
+            raise ConfigError("owner", None, expected)
+        self._address = config.owner.listen
+        self._token_path = config.state / "token"
+        self._token = read_token(config.state)
+        # Past any proxy of the environment: the token is for this machine alone.
+        self._opener = build_opener(ProxyHandler({}))
+
+    def status(self) -> Status:
+        """Counts and words: see `Owned.status`."""
+        try:
+            return Status.read(self._ask("/status") or {})
+        except (KeyError, TypeError):
+            raise self._stranger("no status") from None
+
+    def estimate(self) -> dict[str, Any] | None:
+        """The owner's answer; None while there is no sample."""
+        return self._ask("/estimate", none_at=409)
+
+    def metrics(self) -> dict[str, float]:
+        """What the node counts; of a series with labels, the sum."""
+        totals: dict[str, float] = {}
+        for family in text_string_to_metric_families((self._get("/metrics") or b"").decode()):
+            for sample in family.samples:
+                totals[sample.name] = totals.get(sample.name, 0.0) + sample.value
+        return totals
+
+    def _ask(self, path: str, *, none_at: int | None = None) -> dict[str, Any] | None:
+        """None where the node refuses with the code `none_at`."""
+        content = self._get(path, none_at=none_at)
+        if content is None:
+            return None
+        try:
+            answer = json.loads(content)
+        except ValueError:
+            raise self._stranger("no JSON") from None
+        if not isinstance(answer, dict):
+            raise self._stranger("no JSON object")
+        return answer
+
+    def _get(self, path: str, *, none_at: int | None = None) -> bytes | None:
+        request = Request(
+            f"http://{self._address}{path}", headers={"Authorization": f"Bearer {self._token}"}
+        )
+        try:
+            with self._opener.open(request, timeout=PATIENCE) as response:
+                content: bytes = response.read()
+        except HTTPError as error:
+            with error:
+                if error.code == none_at:
+                    return None
+                if error.code == 401:
+                    expected = f"the token of the node at {self._address}; another may run there"
+                    raise IdentityError("token", str(self._token_path), expected) from None
+                raise self._stranger(f"{error.code} {error.reason}") from None
+        except (OSError, HTTPException) as error:
+            expected = f"a running node; start it with colme node ({error})"
+            raise NetworkError("owner.listen", self._address, expected) from None
+        return content
+
+    def _stranger(self, seen: str) -> NetworkError:
+        expected = f"a healthy colme node there (it answered with {seen}); see its log"
+        return NetworkError("owner.listen", self._address, expected)

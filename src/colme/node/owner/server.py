@@ -1,0 +1,287 @@
+"""The owner's side of a node: HTTP on loopback, behind a token."""
+
+import asyncio
+import json
+import logging
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from hmac import compare_digest
+from math import isfinite
+from traceback import format_tb
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from colme.errors import ColmeError, LocalProtocolError, NetworkError, SampleError, StoreError
+from colme.node.config import split_address
+from colme.node.log import logger
+from colme.node.owner.answer import Owned
+from colme.node.wire import Reason
+
+LARGEST_BODY = 2**20
+SECONDS_TO_STOP = 2
+
+OPEN = ("/livez", "/readyz")
+"""What a supervisor asks without a token; it tells nothing of the data."""
+
+NOT_STORED = {"Cache-Control": "no-store"}
+
+# Without a handler of any kind, Python prints a library's warnings to standard error.
+_NOWHERE = logging.NullHandler()
+
+
+def owner_app(owned: Owned, token: str) -> Starlette:
+    """The application; everything but OPEN needs `Authorization: Bearer TOKEN`."""
+    routes = _Routes(owned)
+    app = Starlette(
+        routes=[
+            Route("/estimate", routes.estimate),
+            Route("/samples", routes.samples, methods=["POST"]),
+            Route("/status", routes.status),
+            Route("/metrics", routes.metrics),
+            Route("/livez", routes.livez),
+            Route("/readyz", routes.readyz),
+        ],
+        middleware=[Middleware(_Gate, token=token)],
+        exception_handlers={
+            HTTPException: _refused,
+            SampleError: _bad_sample,
+            LocalProtocolError: _not_now,
+            StoreError: _disk_fails,
+            ClientDisconnect: _gone,
+            Exception: routes.unforeseen,
+        },
+    )
+    app.router.redirect_slashes = False
+    return app
+
+
+@dataclass(frozen=True, slots=True)
+class _Routes:
+    owned: Owned
+
+    async def estimate(self, _request: Request) -> Response:
+        answer = self.owned.estimate()
+        content = {
+            "value": _finite_or_none(answer.value),
+            "interval": [_finite_or_none(answer.low), _finite_or_none(answer.high)],
+            "local": _finite_or_none(answer.local),
+            "class_size": answer.class_size,
+            "collaborative": answer.collaborative,
+            "samples": answer.samples,
+            "round": answer.round,
+        }
+        return JSONResponse(content, headers=NOT_STORED)
+
+    async def samples(self, request: Request) -> Response:
+        body = await self._body_of(request)
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        with self._counting(Reason.GARBAGE):
+            values = _lines_of(body) if kind == "text/plain" else _json_of(body)
+        with self._counting(Reason.INVALID_VALUE):
+            samples = _numbers(values)
+        await self.owned.take(samples)
+        return JSONResponse({"taken": len(samples)})
+
+    async def status(self, _request: Request) -> Response:
+        return JSONResponse(asdict(self.owned.status()), headers=NOT_STORED)
+
+    async def metrics(self, _request: Request) -> Response:
+        metrics = self.owned.metrics
+        return Response(metrics.text(), headers={"Content-Type": metrics.content_type})
+
+    async def livez(self, _request: Request) -> Response:
+        return PlainTextResponse("ok")
+
+    async def readyz(self, _request: Request) -> Response:
+        troubles = self.owned.troubles()
+        return PlainTextResponse("\n".join(troubles) or "ready", 503 if troubles else 200)
+
+    async def unforeseen(self, request: Request, error: Exception) -> Response:
+        # Where, but not the error's text: it may quote a sample.
+        logger(node=self.owned.name).error(
+            "an owner's request failed",
+            path=request.url.path,
+            kind=type(error).__name__,
+            trace="".join(format_tb(error.__traceback__)),
+        )
+        return _error("a fault of the node: see its log", 500)
+
+    async def _body_of(self, request: Request) -> bytes:
+        body = bytearray()
+        async for part in request.stream():
+            body += part
+            if len(body) > LARGEST_BODY:
+                self.owned.metrics.sample_refused(Reason.OVERSIZED)
+                raise HTTPException(413, f"body: expected at most {LARGEST_BODY} bytes")
+        return bytes(body)
+
+    @contextmanager
+    def _counting(self, reason: Reason) -> Iterator[None]:
+        try:
+            yield
+        except SampleError:
+            self.owned.metrics.sample_refused(reason)
+            raise
+
+
+class _Gate:
+    """Lets those with the token in."""
+
+    def __init__(self, app: ASGIApp, token: str) -> None:
+        self._app = app
+        self._token = token.encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] in OPEN or self._admits(dict(scope["headers"])):
+            await self._app(scope, receive, send)
+        else:
+            expected = "Authorization: expected Bearer and the token of the node's state folder"
+            response = _error(expected, 401, {"WWW-Authenticate": 'Bearer realm="colme"'})
+            await response(scope, receive, send)
+
+    def _admits(self, headers: dict[bytes, bytes]) -> bool:
+        scheme, _, given = headers.get(b"authorization", b"").partition(b" ")
+        return scheme.lower() == b"bearer" and compare_digest(given.strip(), self._token)
+
+
+class OwnerServer:
+    """Serves an owner in the running loop, from `start` to `stop`."""
+
+    def __init__(self, owned: Owned, *, listen: str, token: str) -> None:
+        self._listen = listen
+        # Signals, loop and logs are the node's: of uvicorn, only its startup and shutdown are used.
+        self._server = uvicorn.Server(
+            uvicorn.Config(
+                owner_app(owned, token),
+                http="h11",
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                proxy_headers=False,
+                timeout_graceful_shutdown=SECONDS_TO_STOP,
+            )
+        )
+        self._socket: socket.socket | None = None
+
+    @property
+    def port(self) -> int:
+        """The port it listens at, also where 0 was asked for."""
+        if self._socket is None:
+            raise LocalProtocolError("owner", "a server that does not run", "start first")
+        port: int = self._socket.getsockname()[1]
+        return port
+
+    async def start(self) -> None:
+        """Bind and serve; a NetworkError if the address is taken."""
+        host, port = split_address(self._listen)
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        try:
+            self._socket = socket.create_server((host, port), family=family)
+        except OSError as error:
+            expected = f"a free port; choose another, or stop who has it ({error.strerror})"
+            raise NetworkError("owner.listen", self._listen, expected) from None
+        logging.getLogger("uvicorn").addHandler(_NOWHERE)
+        config = self._server.config
+        config.load()
+        self._server.lifespan = config.lifespan_class(config)
+        await self._server.startup(sockets=[self._socket])
+
+    async def stop(self) -> None:
+        """Take no more requests, finish those under way, cut off who does not end in time."""
+        if self._socket is None:
+            return
+        listening, self._socket = self._socket, None
+        await self._server.shutdown(sockets=[listening])
+        state = self._server.server_state
+        if state.tasks:
+            await asyncio.wait(state.tasks, timeout=SECONDS_TO_STOP)
+        for connection in list(state.connections):
+            connection.transport.abort()
+        await asyncio.sleep(0)  # for the transports to close
+
+
+def _json_of(body: bytes) -> list[object]:
+    try:
+        content = json.loads(body.decode())
+    except (ValueError, RecursionError):
+        content = None
+    if isinstance(content, dict) and content.keys() == {"samples"}:
+        content = content["samples"]
+    elif isinstance(content, int | float):
+        content = [content]
+    if not isinstance(content, list):
+        expected = 'a number, a list of numbers or {"samples": [numbers]} in JSON'
+        raise SampleError("body", "something else", expected)
+    return content
+
+
+def _lines_of(body: bytes) -> list[object]:
+    try:
+        text = body.decode().rstrip()
+    except UnicodeDecodeError:
+        raise SampleError("body", "something else", "text, one number a line") from None
+    return [_as_number(line) for line in text.split("\n")] if text else []
+
+
+def _as_number(line: str) -> object:
+    try:
+        return float(line.replace("_", "x"))  # Python's 1_000 is nobody else's number
+    except ValueError:
+        return line
+
+
+def _numbers(values: list[object]) -> list[float]:
+    """All of them, or a SampleError that names the first bad one and never quotes it."""
+    if not values:
+        raise SampleError("samples", "none", "one number or more")
+    return [_number(value, place) for place, value in enumerate(values)]
+
+
+def _number(value: object, place: int) -> float:
+    try:
+        if isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value):
+            return float(value)
+    except OverflowError:  # a whole number that no float holds
+        pass
+    raise SampleError(f"samples[{place}]", type(value).__name__, "a finite number")
+
+
+def _finite_or_none(value: float) -> float | None:
+    """JSON has no infinity."""
+    return value if isfinite(value) else None
+
+
+def _error(text: str, code: int, headers: dict[str, str] | None = None) -> Response:
+    return JSONResponse({"error": text}, code, headers)
+
+
+async def _refused(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return _error(error.detail, error.status_code, dict(error.headers or {}))
+
+
+async def _bad_sample(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, ColmeError)
+    return _error(f"{error.field}: expected {error.expected}; nothing was taken in", 422)
+
+
+async def _not_now(_request: Request, error: Exception) -> Response:
+    return _error(str(error), 409)
+
+
+async def _disk_fails(_request: Request, error: Exception) -> Response:
+    return _error(str(error), 503)
+
+
+async def _gone(_request: Request, _error_: Exception) -> Response:
+    return Response(status_code=400)  # nobody is there to read it

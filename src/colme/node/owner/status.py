@@ -1,0 +1,91 @@
+"""How a node is, for its owner: counts and words only, never a sample, a mean or an estimate."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampleCounts:
+    """What became of the owner's samples."""
+
+    taken: int
+    """Stored, and counted in the estimate."""
+    released: int
+    """In a release, noised."""
+    waiting: int
+    """Of the block that is still open: they go out with its noise."""
+    clamped: int
+    """Outside the bounds, and moved to the nearer one."""
+    refused: int
+    """Samples, or whole requests, that were not taken in since this start."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NeighbourStatus:
+    """A neighbour, as this node sees it."""
+
+    name: str
+    address: str
+    connected: bool
+    """Whether this node has a session to it."""
+    round: int
+    """The last one that it is known to have reached."""
+    last_error: str | None
+    """Why there is no session."""
+    suspect: bool
+    """Silent for so long that rounds do not wait for it."""
+    accepted: bool
+    """Whether it looks like one of the same class."""
+    late: int
+    """Messages that came after their exchange."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """A node at one moment, in the order in which `/status` has it."""
+
+    name: str
+    """As in its certificate."""
+    fingerprint: str
+    """Of its certificate, to be compared with its neighbours' owners."""
+    epoch: int
+    """How often its state has been started from."""
+    algorithm: str
+    """What it runs, by the name that neighbours compare: never an alias."""
+    round: int
+    """The last one begun."""
+    phase: str
+    """The exchange that is open: idle, release, size or consensus."""
+    rounds: str
+    """Whether they go by the clock or are free."""
+    began: float | None
+    """When the first round of this start began, in seconds since 1970."""
+    ended: float | None
+    """When the last round of a trial ended."""
+    samples: SampleCounts
+    privacy: str
+    """What was promised and released, in the ledger's words."""
+    class_size: int
+    """How many look alike, this node included."""
+    neighbours: tuple[NeighbourStatus, ...]
+    troubles: tuple[str, ...]
+    """Why it is not ready; empty if it is."""
+
+    @classmethod
+    def read(cls, plain: Mapping[str, Any]) -> Self:
+        """From what `/status` answers; a KeyError or TypeError if it is something else.
+
+        What a later version may have added is left out.
+        """
+        content = _known(cls, plain)
+        content["samples"] = SampleCounts(**_known(SampleCounts, plain["samples"]))
+        content["neighbours"] = tuple(
+            NeighbourStatus(**_known(NeighbourStatus, one)) for one in plain["neighbours"]
+        )
+        content["troubles"] = tuple(plain["troubles"])
+        return cls(**content)
+
+
+def _known(made: type[Any], plain: Mapping[str, Any]) -> dict[str, Any]:
+    return {one.name: plain[one.name] for one in fields(made)}

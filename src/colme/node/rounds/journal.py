@@ -1,0 +1,171 @@
+"""First stored, then sent: what an agent asks for, in order, one transaction after the other."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from time import perf_counter
+
+from colme.errors import StoreError
+from colme.node.metrics import Metrics
+from colme.node.state import Commit, Store
+from colme.node.wire import Standing, encode
+from colme.privacy.ledger import Ledger, entry_between
+from colme.protocol.agent import Agent
+from colme.protocol.events import EVERYTHING, Effects, Part
+from colme.protocol.messages import Message, ReleaseMessage
+
+
+@dataclass(slots=True)
+class _Pending:
+    """What one transaction stores, and what is done once it is durable."""
+
+    persist: frozenset[Part] = frozenset()
+    """The parts of the agent that have changed since the last transaction began."""
+    send: list[tuple[str, Message]] = field(default_factory=list)
+    stored: list["asyncio.Future[None]"] = field(default_factory=list)
+    marks: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def empty(self) -> bool:
+        return not (self.persist or self.send or self.stored)
+
+
+class Journal:
+    """Writes down an agent's state. What comes while a commit runs shares the next one."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        post: Callable[[str, Message], None],
+        metrics: Metrics,
+        marks: Mapping[str, int],
+    ) -> None:
+        self._store = store
+        self._post = post
+        self._metrics = metrics
+        self._marks = marks
+        self._pending = _Pending()
+        self._standings: dict[str, Standing] = {}
+        self._audience: set[str] = set()
+        self._work = asyncio.Event()
+        self._committing = False
+        self._closed: StoreError | None = None
+
+    def open(self, agent: Agent) -> None:
+        """From now on it is this agent, which is as it is stored."""
+        self._agent = agent
+        self._ledger = Ledger.of(agent)
+        self.round = agent.round
+        """The last round that is stored: nothing of a later one has been sent."""
+        self.drop(StoreError("state", "read anew from the disk", "to be asked again"))
+
+    async def add_to_audience(self, peer: str) -> None:
+        """From now on this neighbour may be told what is stored, and that it may is stored."""
+        self._audience.add(peer)
+        await self.store({})
+
+    def told(self, peer: str) -> int:
+        """The last round that a neighbour may have heard of."""
+        return max(self._store.told.get(peer, 0), self._store.floor)
+
+    def apply(self, effects: Effects) -> None:
+        """Send at once if nothing has to be stored or sent before; else once it is."""
+        if not effects.persist and not self._committing and self._pending.empty:
+            for peer, message in effects.send:
+                self._post(peer, message)
+            return
+        self._pending.persist |= effects.persist
+        self._pending.send += effects.send
+        self._work.set()
+
+    def store(
+        self, marks: Mapping[str, int], parts: frozenset[Part] = frozenset()
+    ) -> "asyncio.Future[None]":
+        """Store these parts of the agent with all that waits; the result is there once done."""
+        if self._closed is not None:
+            raise StoreError(*self._closed.args)
+        stored = asyncio.get_running_loop().create_future()
+        stored.add_done_callback(_noted)
+        self._pending.stored.append(stored)
+        self._pending.marks |= marks
+        self.apply(Effects(persist=parts))
+        return stored
+
+    def remember(self, peer: str, standing: Standing) -> None:
+        """Keep how far a neighbour is, with the next commit."""
+        self._standings[peer] = standing
+
+    async def flush(self) -> None:
+        """Until all that is here is stored, or can't be."""
+        if self._closed is None and (self._committing or not self._pending.empty):
+            await asyncio.wait({self.store({})})
+
+    def drop(self, error: StoreError) -> None:
+        """Nothing of what is waiting will be stored."""
+        pending, self._pending = self._pending, _Pending()
+        _tell(pending, error)
+
+    async def run(self, recover: Callable[[StoreError], Awaitable[None]]) -> None:
+        """Until cancelled; `recover` is awaited where a commit fails."""
+        while True:
+            await self._work.wait()
+            # The end of a round and the begin of the next are one commit if both are here.
+            await asyncio.sleep(0)
+            self._work.clear()
+            pending, self._pending = self._pending, _Pending()
+            self._committing = True
+            try:
+                await self._commit(pending)
+            except StoreError as error:
+                _tell(pending, error)
+                await recover(error)
+            except BaseException:
+                # Cancelled, or beyond repair: nobody is to wait for what will not be stored.
+                self._closed = StoreError("state", "a node that has ended", "one that runs")
+                _tell(pending, self._closed)
+                self.drop(self._closed)
+                raise
+            finally:
+                self._committing = False
+
+    async def _commit(self, pending: _Pending) -> None:
+        if pending.persist or pending.stored:
+            # A part alone is no state yet where there is none.
+            parts = EVERYTHING if self._store.snapshot is None else pending.persist
+            ledger, number = Ledger.of(self._agent), self._agent.round
+            released = [m for _, m in pending.send if isinstance(m, ReleaseMessage)]
+            standings, self._standings = self._standings, {}
+            commit = Commit(
+                snapshot=self._agent.snapshot(parts),
+                released=encode(released[-1]) if released else None,
+                entry=entry_between(self._ledger, ledger, round=number),
+                told=dict.fromkeys(self._audience, number),
+                standings=standings,
+                marks={**self._marks, **pending.marks},
+            )
+            began = perf_counter()
+            try:
+                await self._store.commit(commit)
+            except StoreError:
+                self._standings = standings | self._standings
+                raise
+            self._metrics.committed(perf_counter() - began)
+            self._ledger, self.round = ledger, number
+        for peer, message in pending.send:
+            self._post(peer, message)
+        for stored in pending.stored:
+            if not stored.done():
+                stored.set_result(None)
+
+
+def _noted(stored: "asyncio.Future[None]") -> None:
+    """Whoever feeds a sample without waiting for the disk need not hear of its failure."""
+    if not stored.cancelled():
+        stored.exception()
+
+
+def _tell(pending: _Pending, error: StoreError) -> None:
+    for stored in pending.stored:
+        if not stored.done():
+            stored.set_exception(error)

@@ -1,0 +1,38 @@
+"""Messages that are valid, yet nobody honest would send: they must not upset anybody's numbers."""
+
+from colme.node.wire import Reason, Refused
+from colme.protocol.messages import ConsensusMessage, Message, ReleaseMessage
+from colme.protocol.rounds.paper import Paper
+from colme.protocol.settings import Settings
+from colme.rules.pooling import LARGEST_EXCESS
+
+DEVIATIONS = 40.0
+"""Standard deviations beyond the bounds where no released mean ever is (chance: below 1e-20)."""
+HALF_RANGES = 1e12
+"""So far out no shared mean ever is; its square still has room in a float."""
+
+
+def require_plausible(peer: str, message: Message, settings: Settings) -> None:
+    """Raise Refused for an absurd mean, of a release or a shared one."""
+    profile = settings.profile
+    match message:
+        case ReleaseMessage(release=release) if release is not None:
+            # By its noise it may lie outside the bounds.
+            far = profile.half_range + DEVIATIONS * release.variance**0.5
+            if abs(release.mean - profile.midpoint) > far:
+                expected = f"within {far:g} of {profile.midpoint:g}, as its variance allows"
+                raise Refused(Reason.INVALID_VALUE, peer, "mean", release.mean, expected)
+        case ConsensusMessage(value=value, weight=weight, excess=excess):
+            # The paper's value is the mean itself, and starts at 0, wherever the bounds are.
+            weight = 1.0 if isinstance(settings.algorithm, Paper) else weight
+            far = weight * (HALF_RANGES * profile.half_range + abs(profile.midpoint))
+            if not abs(value - weight * profile.midpoint) <= far:
+                expected = f"a mean near {profile.midpoint:g}, and a weight that is not negative"
+                raise Refused(
+                    Reason.INVALID_VALUE, peer, "value, weight", (value, weight), expected
+                )
+            if excess is not None and abs(excess) > LARGEST_EXCESS:
+                expected = f"at most {LARGEST_EXCESS:g}"
+                raise Refused(Reason.INVALID_VALUE, peer, "excess", excess, expected)
+        case _:
+            pass

@@ -1,0 +1,193 @@
+"""Where a node's samples come from, and the noise that suits them."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from math import sqrt
+from pathlib import Path
+from stat import S_ISREG
+from typing import BinaryIO, Protocol
+
+import numpy as np
+
+from colme.errors import ConfigError, SampleError
+from colme.node import config
+from colme.node.samples.lines import Portion, SampleReader, TellRefused
+from colme.privacy.mechanism import SecureLaplace, SeededLaplace
+from colme.protocol.network import NoiseSource
+
+CHUNK = 64 * 1024
+
+Take = Callable[[Sequence[float], Mapping[str, int]], Awaitable[None]]
+"""Gives samples to the node and returns once they are durable, together with the places to resume
+at: source key to byte offset."""
+
+
+class Feed(Protocol):
+    """A stream of samples."""
+
+    async def run(self, take: Take) -> None:
+        """Hand over samples until the stream ends or the task is cancelled."""
+
+
+def make_feed(
+    spec: config.Source, *, marks: Mapping[str, int], refused: TellRefused
+) -> Feed | None:
+    """The feed that a configuration asks for; none where samples come without one."""
+    if isinstance(spec, config.StdinSource):
+        if sys.stdin is None:
+            expected = "an open standard input, or another kind of source"
+            raise ConfigError("source.kind", "stdin, which is closed", expected)
+        return StdinFeed(SampleReader(spec.column, refused))
+    if isinstance(spec, config.FileSource):
+        return FileFeed(spec, marks=marks, refused=refused)
+    return None
+
+
+def make_noise(spec: config.Source) -> NoiseSource:
+    """Secure noise; repeatable noise for made-up data alone, if it is asked for."""
+    if isinstance(spec, config.SyntheticSource):
+        return Synthetic(spec).noise()
+    return SecureLaplace()
+
+
+class StdinFeed:
+    """Lines of standard input, as they arrive."""
+
+    def __init__(self, reader: SampleReader, descriptor: int = 0) -> None:
+        self._reader = reader
+        self._descriptor = descriptor
+
+    async def run(self, take: Take) -> None:
+        """Hand over samples until the input ends."""
+        while chunk := await self._next_chunk():
+            await _take_all(self._reader.feed(chunk), take)
+        await _take_all(self._reader.finish(), take)
+
+    async def _next_chunk(self) -> bytes:
+        """What has arrived; the descriptor stays blocking, for others share a terminal."""
+        loop = asyncio.get_running_loop()
+        ready = asyncio.Event()
+        try:
+            loop.add_reader(self._descriptor, ready.set)
+        except PermissionError:
+            # A regular file can't be waited for and need not be: it is always ready.
+            await asyncio.sleep(0)
+        else:
+            try:
+                await ready.wait()
+            finally:
+                loop.remove_reader(self._descriptor)
+        return os.read(self._descriptor, CHUNK)
+
+
+async def _take_all(portions: Iterable[Portion], take: Take) -> None:
+    for portion in portions:
+        if portion.values:
+            await take(portion.values, {})
+
+
+class FileFeed:
+    """Complete lines of a file that grows, each exactly once."""
+
+    def __init__(
+        self, spec: config.FileSource, *, marks: Mapping[str, int], refused: TellRefused
+    ) -> None:
+        self._path = spec.path
+        self._poll = spec.poll
+        self._refused = refused
+        self._reader = SampleReader(spec.column, refused)
+        self._key = f"file:{os.path.abspath(spec.path)}"
+        self._mark = marks.get(self._key, 0)
+
+    async def run(self, take: Take) -> None:
+        """Hand over the lines after the mark, and those still to come."""
+        with await self._opened() as file:
+            await self._resume(file)
+            while True:
+                chunk = self._read(file, CHUNK)
+                for portion in self._reader.feed(chunk):
+                    self._mark += portion.size
+                    await take(portion.values, {self._key: self._mark})
+                if not chunk:
+                    self._require_same(file)
+                await asyncio.sleep(0 if chunk else self._poll)
+
+    async def _opened(self) -> BinaryIO:
+        told = False
+        while True:
+            try:
+                return _regular_file(self._path)
+            except FileNotFoundError:
+                if not told:
+                    self._refused("file not there yet", 0)
+                    told = True
+                await asyncio.sleep(self._poll)
+
+    async def _resume(self, file: BinaryIO) -> None:
+        while file.tell() < self._mark:
+            self._require_same(file, self._mark)
+            self._reader.skip(self._read(file, min(CHUNK, self._mark - file.tell())))
+            await asyncio.sleep(0)
+        if self._reader.is_inside_a_line:
+            raise self._changed("other lines than before")
+
+    def _require_same(self, file: BinaryIO, read: int = 0) -> None:
+        """What was read must be there still: else samples could come a second time."""
+        opened = os.fstat(file.fileno())
+        if opened.st_size < max(read, file.tell()):
+            raise self._changed("shorter than before")
+        try:
+            named = os.stat(self._path)
+        except FileNotFoundError:
+            raise self._changed("gone") from None
+        except OSError as error:
+            raise self._changed(f"which can't be found ({error.strerror})") from None
+        if not os.path.samestat(opened, named):
+            raise self._changed("another file than before")
+
+    def _read(self, file: BinaryIO, size: int) -> bytes:
+        try:
+            return file.read(size)
+        except OSError as error:
+            raise self._changed(f"which can't be read ({error.strerror})") from None
+
+    def _changed(self, how: str) -> SampleError:
+        expected = (
+            "a file that only grows: reading it again could take samples in twice,"
+            " and noising them twice would leak them; give new samples a new file name"
+        )
+        return SampleError("source.path", f"{self._path}, {how}", expected)
+
+
+def _regular_file(path: Path) -> BinaryIO:
+    try:
+        # To open a pipe would wait for its writer, and the node with it.
+        if not S_ISREG(path.stat().st_mode):
+            raise ConfigError("source.path", str(path), "a regular file; kind = 'stdin' for a pipe")
+        return path.open("rb", buffering=0)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise ConfigError("source.path", str(path), f"a file to read ({error.strerror})") from None
+
+
+class Synthetic:
+    """Made-up uniform samples, so many a round."""
+
+    def __init__(self, spec: config.SyntheticSource) -> None:
+        self._spec = spec
+
+    def samples(self, t: int) -> list[float]:
+        """Those of round t, by the seed and t alone: a restart neither repeats nor skips any."""
+        spec = self._spec
+        generator = np.random.default_rng((spec.seed, t))
+        half_range = spec.sigma * sqrt(3)
+        draws = generator.uniform(spec.mean - half_range, spec.mean + half_range, spec.per_round)
+        return [float(draw) for draw in draws]
+
+    def noise(self) -> NoiseSource:
+        """Repeatable if the configuration gives it a seed."""
+        seed = self._spec.noise_seed
+        return SecureLaplace() if seed is None else SeededLaplace(seed)

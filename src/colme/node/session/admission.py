@@ -1,0 +1,104 @@
+"""Who is let in: neighbours that agree with me, and whose state is no older than I remember."""
+
+import secrets
+from collections.abc import Mapping
+
+from colme.errors import MessageError, StaleStateError
+from colme.node.session.agreement import Agreement
+from colme.node.wire import Reason, Refused, Standing, from_wire, pb, to_wire
+
+NEVER = Standing(epoch=0, round=0)
+
+
+class Admission:
+    """Both sides of a hello: what mine says, and what I make of theirs and of the answers.
+
+    Noise is drawn once. A node whose state was put back to an older one would draw it again for
+    samples that have been released, so its neighbours remember how far it had come.
+    """
+
+    def __init__(self, agreement: Agreement, remembered: Mapping[str, Standing]) -> None:
+        self._agreement = agreement
+        self.remembered = dict(remembered)
+        self._boot = secrets.randbits(64)
+        self._boots: dict[str, tuple[int, int]] = {}
+
+    def greeting(self, told: Standing) -> bytes:
+        """A hello; its round is the last one of mine that may have reached the neighbour."""
+        return self._hello(told)
+
+    def question(self) -> bytes:
+        """A hello that only asks whether we would get along."""
+        return self._hello(NEVER, check=True)
+
+    def _hello(self, mine: Standing, *, check: bool = False) -> bytes:
+        hello = pb.Hello(
+            agreement=self._agreement.digest,
+            facts=dict(self._agreement.facts),
+            standing=to_wire(mine),
+            check=check,
+            boot=self._boot,
+        )
+        return pb.Frame(hello=hello).SerializeToString()
+
+    def admit(self, peer: str, hello: pb.Hello, mine: Standing) -> pb.Welcome:
+        """A welcome for this neighbour, or Refused."""
+        self._require_agreement(peer, hello)
+        remembered = self.remembered.get(peer, NEVER)
+        if not hello.check:
+            theirs = _theirs(peer, hello)
+            epoch, boot = self._boots.get(peer, (0, 0))
+            cloned = epoch == theirs.epoch and boot != hello.boot
+            if theirs.epoch < remembered.epoch or theirs.round < remembered.round or cloned:
+                raise Refused(
+                    Reason.STALE_STATE,
+                    peer,
+                    "standing",
+                    f"start {theirs.epoch}, round {theirs.round}",
+                    f"at least start {remembered.epoch}, round {remembered.round}, and one process "
+                    "alone: your state is an old one or a copy, and would noise samples twice",
+                    remembered,
+                )
+            self.remembered[peer] = theirs
+            self._boots[peer] = (theirs.epoch, hello.boot)
+        return pb.Welcome(standing=to_wire(mine), remembered=to_wire(remembered))
+
+    def round_of(self, peer: str) -> int:
+        """The last round of a neighbour that I know of."""
+        return self.remembered.get(peer, NEVER).round
+
+    def heard(self, peer: str, round_: int) -> Standing:
+        """A neighbour that was let in is in this round."""
+        before = self.remembered[peer]
+        if round_ > before.round:
+            self.remembered[peer] = Standing(epoch=before.epoch, round=round_)
+        return self.remembered[peer]
+
+    def require_newest(self, peer: str, remembered: Standing, told: Standing) -> None:
+        """A neighbour must not remember more of me than I have stored of what I told it."""
+        if remembered.round > told.round or remembered.epoch > told.epoch:
+            raise StaleStateError(
+                "state",
+                f"start {told.epoch}, and {peer} told up to round {told.round}",
+                f"the newest: {peer} has seen start {remembered.epoch}, round {remembered.round}. "
+                "Going on would noise samples twice. Put the newest state back; if it is lost, "
+                "begin with an empty one and --state-lost, and never feed it old samples",
+            )
+
+    def _require_agreement(self, peer: str, hello: pb.Hello) -> None:
+        if hello.agreement == self._agreement.digest:
+            return
+        differing = self._agreement.difference(hello.facts)
+        field, seen, expected = differing or ("agreement", "another hash", "that of its facts")
+        raise Refused(
+            Reason.OTHER_CONFIGURATION, peer, f"agreed.{field}", seen, f"{expected!r}, as I have it"
+        )
+
+
+def _theirs(peer: str, hello: pb.Hello) -> Standing:
+    try:
+        return from_wire(hello.standing)
+    except MessageError as error:
+        raise Refused(
+            Reason.INVALID_VALUE, peer, error.field, error.seen, error.expected
+        ) from error

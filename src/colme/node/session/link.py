@@ -1,0 +1,194 @@
+"""My side of the session to one neighbour: what I have to say, in order, across broken lines."""
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass
+from random import SystemRandom
+from typing import Protocol
+
+from google.protobuf.message import DecodeError
+from grpc import StatusCode
+from grpc.aio import AioRpcError, StreamStreamCall, secure_channel
+
+from colme.errors import IdentityError, MessageError, StaleStateError, StoreError
+from colme.node.trust import Trust, channel_options, explain
+from colme.node.wire import METHOD, encode, pb
+from colme.protocol.messages import Message
+
+SESSION_SECONDS = 3600.0
+"""The deadline of a session; the next one takes over."""
+ANSWER_SECONDS = 10.0
+"""The deadline of a hello."""
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 10.0
+"""Seconds between attempts: doubled each time, up to the longest, and each between half and all."""
+
+Session = StreamStreamCall[bytes, bytes]
+
+
+class Ear(Protocol):
+    """What a link tells the node."""
+
+    def greeting(self, peer: str) -> bytes:
+        """A hello, as things stand."""
+        ...
+
+    async def welcomed(self, peer: str, welcome: pb.Welcome) -> None:
+        """The neighbour let me in; nothing is said to it before this returns."""
+        ...
+
+    async def refused(self, peer: str, refusal: pb.Refusal) -> None:
+        """The neighbour did not let me in, or did not take a message."""
+        ...
+
+    def parted(self, peer: str, why: str) -> None:
+        """There is no session, for this reason."""
+        ...
+
+    def sent(self, peer: str) -> None:
+        """A frame is on its way."""
+        ...
+
+
+class Parted(Exception):  # noqa: N818 (it is no error)
+    """A session is over; the reason in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    sequence: int
+    round: int
+    data: bytes
+
+
+class Link:
+    """Keeps a session open and speaks on it; what is posted is sent once, in order, as stored."""
+
+    def __init__(self, peer: str, address: str, trust: Trust, ear: Ear) -> None:
+        self.peer = peer
+        self.address = address
+        self.connected = False
+        self._trust = trust
+        self._ear = ear
+        self._frames: deque[_Frame] = deque()
+        self._sequence = 0
+        self._greet = False
+        self._news = asyncio.Event()
+        self._random = SystemRandom()
+
+    def post(self, message: Message) -> None:
+        """Send this as soon as there is a session, unless its round is long over by then."""
+        self._sequence += 1
+        data = encode(message, self._sequence)
+        self._frames.append(_Frame(self._sequence, message.round, data))
+        while self._frames[0].round < message.round - 1:
+            self._frames.popleft()
+        self._news.set()
+
+    def drop(self) -> None:
+        """Send nothing of what is still waiting."""
+        self._frames.clear()
+
+    def greet(self) -> None:
+        """Say hello again: I was away."""
+        self._greet = True
+        self._news.set()
+
+    async def run(self) -> None:
+        """Until cancelled: hold a session, and open the next one when it breaks."""
+        pause = FIRST_PAUSE
+        while True:
+            why = await self._session()
+            pause = FIRST_PAUSE if self.connected else min(2 * pause, LONGEST_PAUSE)
+            self.connected = False
+            if why is not None:
+                self._ear.parted(self.peer, why)
+            await asyncio.sleep(pause * self._random.uniform(0.5, 1))
+
+    async def _session(self) -> str | None:
+        """Hold one session; why it ended, unless it was time for the next one."""
+        try:
+            credentials = self._trust.channel_credentials(self.peer)
+            async with secure_channel(self.address, credentials, channel_options()) as channel:
+                call: Session = channel.stream_stream(METHOD)(timeout=SESSION_SECONDS)
+                try:
+                    welcome = await self._open(call)
+                    self.connected = True
+                    await self._hold(call, welcome)
+                finally:
+                    call.cancel()
+        except (Parted, IdentityError, StoreError, StaleStateError) as error:
+            return str(error)
+        except asyncio.InvalidStateError:
+            # What gRPC raises where it would write to a session that is over.
+            return "it hung up"
+        except TimeoutError:
+            return f"no answer to my hello within {ANSWER_SECONDS:g} s"
+        except (DecodeError, MessageError):
+            return "its reply is no valid Reply of neighbour.proto"
+        except AioRpcError as error:
+            if self.connected and error.code() is StatusCode.DEADLINE_EXCEEDED:
+                return None
+            told = f"{error.code().name.lower().replace('_', ' ')}: {error.details()}"
+            if "Connection refused" in told:
+                return f"{self.address} can't be reached (connection refused)"
+            return await explain(self.address, self.peer, self._trust) or told
+        return "over"
+
+    async def _open(self, call: Session) -> pb.Welcome:
+        """Say hello; the answer, which says where to go on."""
+        async with asyncio.timeout(ANSWER_SECONDS):
+            await call.write(self._ear.greeting(self.peer))
+            reply = await read_reply(call)
+        if reply.WhichOneof("content") == "refusal":
+            await self._ear.refused(self.peer, reply.refusal)
+            raise Parted(f"turned away: {reply.refusal.detail}")
+        await self._ear.welcomed(self.peer, reply.welcome)
+        return reply.welcome
+
+    async def _hold(self, call: Session, welcome: pb.Welcome) -> None:
+        sides = {
+            asyncio.create_task(self._listen(call)),
+            asyncio.create_task(self._speak(call, welcome)),
+        }
+        try:
+            done, _ = await asyncio.wait(sides, return_when=asyncio.FIRST_COMPLETED)
+            for side in done:
+                side.result()
+        finally:
+            for side in sides:
+                side.cancel()
+            await asyncio.gather(*sides, return_exceptions=True)
+
+    async def _listen(self, call: Session) -> None:
+        while True:
+            reply = await read_reply(call)
+            if reply.WhichOneof("content") == "welcome":
+                await self._ear.welcomed(self.peer, reply.welcome)
+            else:
+                await self._ear.refused(self.peer, reply.refusal)
+
+    async def _speak(self, call: Session, welcome: pb.Welcome) -> None:
+        received = welcome.received
+        while True:
+            self._news.clear()
+            if self._greet:
+                self._greet = False
+                await call.write(self._ear.greeting(self.peer))
+            while (frame := self._after(received, welcome.standing.round)) is not None:
+                await call.write(frame.data)
+                received = frame.sequence
+                self._ear.sent(self.peer)
+            await self._news.wait()
+
+    def _after(self, sequence: int, number: int) -> _Frame | None:
+        """The next frame to send; one of a round before the neighbour's own it would refuse."""
+        ahead = (one for one in self._frames if one.sequence > sequence and one.round >= number)
+        return next(ahead, None)
+
+
+async def read_reply(call: Session) -> pb.Reply:
+    """The next one; Parted if there is none."""
+    data = await call.read()
+    if isinstance(data, bytes):
+        return pb.Reply.FromString(data)
+    raise Parted(f"it hung up ({await call.details() or 'no reason given'})")

@@ -1,0 +1,194 @@
+"""My side of the sessions that neighbours open: who they are, and what they send, checked."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator
+from functools import partial
+from typing import Protocol
+
+import grpc
+from grpc.aio import Server, ServicerContext, server
+
+from colme.errors import NetworkError
+from colme.node.trust import Trust, server_options
+from colme.node.wire import Reason, Refused, message_in, parse_frame, pb, reply_of
+from colme.protocol.messages import Message
+
+HELLO_SECONDS = 10.0
+"""How long a caller may take to prove who it is and to say hello."""
+
+STRANGER = "a stranger"
+
+Context = ServicerContext[bytes, bytes]
+
+
+class Door(Protocol):
+    """What a listener asks and tells the node."""
+
+    def admit(self, peer: str, hello: pb.Hello) -> pb.Welcome:
+        """Let a neighbour in, or raise Refused."""
+        ...
+
+    def receive(self, peer: str, message: Message) -> None:
+        """Take a message, or raise Refused."""
+        ...
+
+    def kept_out(self, error: Refused) -> None:
+        """Somebody was not let in."""
+        ...
+
+    def left_out(self, error: Refused) -> None:
+        """A message was not taken."""
+        ...
+
+    def broken(self, error: Exception) -> None:
+        """A session ended by a fault of this node."""
+        ...
+
+
+class Listener:
+    """Takes the sessions of pinned neighbours, one for each, and nobody else's."""
+
+    def __init__(self, address: str, trust: Trust, door: Door) -> None:
+        self.port = 0
+        self._address = address
+        self._trust = trust
+        self._door = door
+        self._server: Server | None = None
+        self._stopping = False
+        self._loop = asyncio.get_running_loop()
+        self._handshakes: deque[asyncio.TimerHandle] = deque()
+        self._connections: set[str] = set()
+        self._sessions: dict[str, asyncio.Task[None] | None] = {}
+        self._received: dict[str, tuple[int, int]] = {}
+
+    async def start(self) -> None:
+        """Bind and serve."""
+        self._server = server(options=server_options())
+        handler: grpc.RpcMethodHandler[bytes, bytes]
+        handler = grpc.stream_stream_rpc_method_handler(self._call)
+        self._server.add_generic_rpc_handlers(
+            (grpc.method_handlers_generic_handler("colme.v1.Neighbour", {"Session": handler}),)
+        )
+        credentials = self._trust.server_credentials(
+            partial(self._loop.call_soon_threadsafe, self._met)
+        )
+        try:
+            self.port = self._server.add_secure_port(self._address, credentials)
+        except RuntimeError:
+            self.port = 0
+        if self.port == 0:
+            raise NetworkError("listen", self._address, "a free port of this machine: is it taken?")
+        await self._server.start()
+
+    async def stop(self) -> None:
+        """Hang up."""
+        self._stopping = True
+        for handshake in self._handshakes:
+            handshake.cancel()
+        if self._server is not None:
+            await self._server.stop(grace=0)
+
+    def _met(self) -> None:
+        """A handshake began; unless it leads to a session in time, it was a stranger's."""
+
+        def unproven() -> None:
+            self._handshakes.popleft()
+            expected = "a pinned certificate and a hello"
+            self._door.kept_out(
+                Refused(Reason.UNKNOWN_PEER, STRANGER, "connection", "neither", expected)
+            )
+
+        self._handshakes.append(self._loop.call_later(HELLO_SECONDS, unproven))
+
+    async def _call(self, frames: AsyncIterator[bytes], context: Context) -> None:
+        try:
+            await self._session(frames, context)
+        except Exception as error:
+            if self._stopping:
+                return
+            # gRPC would send its text to the neighbour.
+            self._door.broken(error)
+            await context.abort(grpc.StatusCode.INTERNAL, "a fault of this node")
+        finally:
+            self._connections.discard(context.peer())
+
+    async def _session(self, frames: AsyncIterator[bytes], context: Context) -> None:
+        try:
+            peer = self._identify(context)
+            async with asyncio.timeout(HELLO_SECONDS):
+                frame = parse_frame(peer, await anext(frames, b""))
+            if frame.WhichOneof("content") != "hello":
+                raise Refused(Reason.NO_HELLO, peer, "frame", "a message", "a hello first")
+            welcome = self._welcome(peer, frame.hello)
+        except Refused as error:
+            self._door.kept_out(error)
+            await context.write(reply_of(error))
+            return
+        except TimeoutError:
+            return
+        if not frame.hello.check:
+            self._take_over(peer)
+        await context.write(pb.Reply(welcome=welcome).SerializeToString())
+        if not frame.hello.check:
+            await self._serve(peer, frame.hello.standing.epoch, frames, context)
+
+    def _identify(self, context: Context) -> str:
+        if context.peer() not in self._connections:
+            self._connections.add(context.peer())
+            if self._handshakes:
+                self._handshakes.popleft().cancel()
+        (pem,) = context.auth_context()["x509_pem_cert"]
+        peer = self._trust.name_of(pem)
+        if peer is None:
+            # Vouched for by a pinned certificate, which can't vouch for others here.
+            raise Refused(
+                Reason.UNKNOWN_PEER, STRANGER, "certificate", "another", "one that is pinned"
+            )
+        return peer
+
+    def _welcome(self, peer: str, hello: pb.Hello) -> pb.Welcome:
+        welcome = self._door.admit(peer, hello)
+        epoch, received = self._received.get(peer, (0, 0))
+        welcome.received = received if epoch == hello.standing.epoch else 0
+        return welcome
+
+    def _take_over(self, peer: str) -> None:
+        """A new session means that the old one is broken, whether or not it is known here."""
+        before, self._sessions[peer] = self._sessions.get(peer), asyncio.current_task()
+        if before is not None:
+            before.cancel()
+
+    async def _serve(
+        self, peer: str, epoch: int, frames: AsyncIterator[bytes], context: Context
+    ) -> None:
+        try:
+            async for data in frames:
+                try:
+                    frame = parse_frame(peer, data)
+                    if frame.WhichOneof("content") == "hello":
+                        welcome = self._welcome(peer, frame.hello)
+                        await context.write(pb.Reply(welcome=welcome).SerializeToString())
+                    else:
+                        self._take(peer, epoch, frame)
+                except Refused as error:
+                    self._door.left_out(error)
+                    await context.write(reply_of(error))
+                    if error.reason in (Reason.GARBAGE, Reason.OVERSIZED, Reason.STALE_STATE):
+                        return
+        except asyncio.CancelledError:
+            # Hang up where a new session is the reason; else it is the caller who did.
+            if self._sessions.get(peer) is asyncio.current_task():
+                raise
+        finally:
+            if self._sessions.get(peer) is asyncio.current_task():
+                self._sessions[peer] = None
+
+    def _take(self, peer: str, epoch: int, frame: pb.Frame) -> None:
+        known_epoch, received = self._received.get(peer, (0, 0))
+        if known_epoch == epoch and frame.sequence <= received:
+            raise Refused(
+                Reason.DUPLICATE, peer, "sequence", frame.sequence, f"more than {received}"
+            )
+        self._received[peer] = (epoch, frame.sequence)
+        self._door.receive(peer, message_in(peer, frame))

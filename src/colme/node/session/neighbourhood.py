@@ -1,0 +1,215 @@
+"""A node among its neighbours: a link to each, a listener for all, and who knows what of whom."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from traceback import format_tb
+
+from colme.errors import StaleStateError
+from colme.node.config import NodeConfig
+from colme.node.log import logger
+from colme.node.metrics import Metrics
+from colme.node.rounds import Driver
+from colme.node.session.admission import Admission
+from colme.node.session.link import Link
+from colme.node.session.listener import Listener
+from colme.node.state import Store
+from colme.node.tasks import running
+from colme.node.trust import Trust
+from colme.node.wire import Refused, from_wire, pb
+from colme.protocol.messages import Message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acquaintance:
+    """A neighbour, as the owner is told of it."""
+
+    name: str
+    address: str
+    connected: bool
+    round: int
+    last_error: str | None
+
+
+class Neighbourhood:
+    """Tells the driver what neighbours send and the neighbours what the driver posts."""
+
+    def __init__(
+        self,
+        config: NodeConfig,
+        trust: Trust,
+        admission: Admission,
+        store: Store,
+        metrics: Metrics,
+        *,
+        state_lost: bool,
+        fail: Callable[[BaseException], None],
+    ) -> None:
+        self.joined = asyncio.Event()
+        self.driver: Driver
+        self._patience = config.deadline
+        self._admission = admission
+        self._store = store
+        self._metrics = metrics
+        self._state_lost = state_lost
+        self._fail = fail
+        self._log = logger(node=trust.identity.name)
+        self._links = {
+            one.name: Link(one.name, one.address, trust, self) for one in config.neighbours
+        }
+        self._listener = Listener(config.listen, trust, self)
+        self._silent = False
+        self._heard: dict[str, int] = {}
+        self._errors: dict[str, str] = {}
+        self._unheard = set(self._links)
+        self._unsure = set(self._links) if state_lost or store.from_backup else set()
+        self._changed = asyncio.Event()
+
+    async def open(self, stack: AsyncExitStack) -> None:
+        """Listen and call, until the stack is closed."""
+        await self._listener.start()
+        stack.push_async_callback(self._listener.stop)
+        for link in self._links.values():
+            await stack.enter_async_context(running(link.run(), self._fail))
+
+    async def join(self) -> None:
+        """Begin with rounds once every neighbour has answered, or has had time to.
+
+        A state that may be an old one needs the word of every neighbour that it is not.
+        """
+        if self._unsure:
+            self._log.warning("waiting for the word of every neighbour", peers=sorted(self._unsure))
+        await self._until(lambda: not self._unsure, None)
+        await self._until(lambda: not self._unheard, self._patience)
+        if self._silent:
+            return
+        if self._store.from_backup:
+            await self._store.confirmed()
+        self.joined.set()
+        self.driver.start(max(self._heard.values(), default=0))
+
+    @property
+    def unsure(self) -> bool:
+        """Whether neighbours have yet to say that my state is the newest."""
+        return bool(self._unsure)
+
+    def post(self, peer: str, message: Message) -> None:
+        """Send a message to a neighbour."""
+        if not self._silent:
+            self._links[peer].post(message)
+
+    def fall_silent(self) -> None:
+        """Send nothing more, not even what is waiting."""
+        self._silent = True
+        for link in self._links.values():
+            link.drop()
+
+    def greet(self) -> None:
+        """Say hello to all again."""
+        for link in self._links.values():
+            link.greet()
+
+    def acquaintances(self) -> Sequence[Acquaintance]:
+        """The neighbours, as things stand."""
+        return [
+            Acquaintance(
+                name=peer,
+                address=link.address,
+                connected=link.connected,
+                round=self._admission.round_of(peer),
+                last_error=self._errors.get(peer),
+            )
+            for peer, link in sorted(self._links.items())
+        ]
+
+    # What a link tells (`link.Ear`).
+
+    def greeting(self, peer: str) -> bytes:
+        """A hello, as things stand."""
+        return self._admission.greeting(self.driver.told(peer))
+
+    async def welcomed(self, peer: str, welcome: pb.Welcome) -> None:
+        """A neighbour let me in; if it knows me from later than I do, my state is an old one."""
+        try:
+            theirs, remembered = from_wire(welcome.standing), from_wire(welcome.remembered)
+            self._admission.require_newest(peer, remembered, self.driver.told(peer))
+        except StaleStateError as error:
+            self._fail(error)
+            raise
+        await self.driver.add_to_audience(peer)
+        self._errors.pop(peer, None)
+        self._metrics.peer_is_connected(peer, True)
+        self._log.info("connected", peer=peer, round=theirs.round)
+        self._heard[peer] = theirs.round
+        self._unheard.discard(peer)
+        self._unsure.discard(peer)
+        self._changed.set()
+
+    async def refused(self, peer: str, refusal: pb.Refusal) -> None:
+        """A neighbour did not let me in, or did not take a message."""
+        # A later version may have reasons that this one has no name for.
+        known = refusal.reason if refusal.reason in pb.Reason.values() else pb.REASON_UNSPECIFIED
+        reason = pb.Reason.Name(known).removeprefix("REASON_").lower()
+        self._log.warning("refused by a neighbour", peer=peer, reason=reason, why=refusal.detail)
+        if refusal.reason != pb.REASON_STALE_STATE:
+            return
+        remembered = from_wire(refusal.remembered)
+        if self._state_lost and not self.joined.is_set():
+            await self._store.adopt_loss(remembered.epoch, remembered.round)
+            return
+        try:
+            self._admission.require_newest(peer, remembered, self.driver.told(peer))
+        except StaleStateError as error:
+            self._fail(error)
+
+    def parted(self, peer: str, why: str) -> None:
+        """There is no session, for this reason."""
+        self._errors[peer] = why
+        self._metrics.peer_is_connected(peer, False)
+        self._log.warning("not connected", peer=peer, why=why)
+        self._unheard.discard(peer)
+        self._changed.set()
+
+    def sent(self, peer: str) -> None:
+        """A frame is on its way."""
+        self._metrics.sent(peer)
+
+    # What the listener asks and tells (`listener.Door`).
+
+    def admit(self, peer: str, hello: pb.Hello) -> pb.Welcome:
+        """Let a neighbour in, or raise Refused."""
+        welcome = self._admission.admit(peer, hello, self.driver.standing)
+        if not hello.check:
+            self.driver.returned(peer, from_wire(hello.standing))
+        return welcome
+
+    def receive(self, peer: str, message: Message) -> None:
+        """Take a neighbour's message, or raise Refused."""
+        self._metrics.received(peer)
+        self.driver.receive(peer, message)
+        self.driver.remember(peer, self._admission.heard(peer, message.round))
+
+    def kept_out(self, error: Refused) -> None:
+        """Somebody was not let in."""
+        self._metrics.session_refused(error.reason)
+        self._log.warning("not let in", peer=error.peer, reason=error.reason, why=str(error))
+
+    def left_out(self, error: Refused) -> None:
+        """A message was not taken."""
+        self._metrics.message_refused(error.peer, error.reason)
+        self._log.warning("message refused", peer=error.peer, reason=error.reason, why=str(error))
+
+    def broken(self, error: Exception) -> None:
+        """A session ended by a fault of this node."""
+        where = format_tb(error.__traceback__)[-1].strip()
+        self._log.error("a session broke here", kind=type(error).__name__, where=where)
+
+    async def _until(self, condition: Callable[[], bool], seconds: float | None) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                while not condition():
+                    self._changed.clear()
+                    await self._changed.wait()
+        except TimeoutError:
+            return

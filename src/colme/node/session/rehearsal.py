@@ -1,0 +1,62 @@
+"""Would this configuration work? Asks every neighbour, and changes nothing on either side."""
+
+import asyncio
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from google.protobuf.message import DecodeError
+from grpc.aio import AioRpcError, secure_channel
+
+from colme.errors import IdentityError
+from colme.node.config import Neighbour, NodeConfig
+from colme.node.session.admission import Admission
+from colme.node.session.agreement import Agreement
+from colme.node.session.link import ANSWER_SECONDS, Parted, Session, read_reply
+from colme.node.trust import Identity, Trust, channel_options, explain
+from colme.node.wire import METHOD
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What a neighbour answered."""
+
+    peer: str
+    address: str
+    well: bool
+    words: str
+
+
+async def check(config: NodeConfig) -> list[Finding]:
+    """One finding for each neighbour; raises for what is wrong on this side."""
+    identity = Identity.load(config.identity)
+    identity.certificate.require_valid(datetime.now(UTC), "this node")
+    config.settings(identity.name)
+    pins = {one.name: one.certificate for one in config.neighbours}
+    trust = Trust(identity, config.identity, pins)
+    question = Admission(Agreement.of(config.agreed), {}).question()
+    return await asyncio.gather(*(_ask(one, trust, question) for one in config.neighbours))
+
+
+async def _ask(neighbour: Neighbour, trust: Trust, question: bytes) -> Finding:
+    well, words = False, f"no answer within {ANSWER_SECONDS:g} s"
+    try:
+        credentials = trust.channel_credentials(neighbour.name)
+        async with secure_channel(neighbour.address, credentials, channel_options()) as channel:
+            call: Session = channel.stream_stream(METHOD)(timeout=ANSWER_SECONDS)
+            await call.write(question)
+            reply = await read_reply(call)
+            call.cancel()
+        well = reply.WhichOneof("content") == "welcome"
+        words = (
+            f"agrees; it is in round {reply.welcome.standing.round}"
+            if well
+            else f"refuses: {reply.refusal.detail}"
+        )
+    except (IdentityError, Parted) as error:
+        words = str(error)
+    except DecodeError:
+        words = "its reply is no valid Reply of neighbour.proto"
+    except AioRpcError as error:
+        why = await explain(neighbour.address, neighbour.name, trust)
+        words = why or f"{error.code().name.lower()}: {error.details()}"
+    return Finding(peer=neighbour.name, address=neighbour.address, well=well, words=words)

@@ -1,0 +1,203 @@
+"""The SQLite file that holds a node's state: its tables, how it is opened, and what may fail."""
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from urllib.parse import quote
+
+from colme.errors import StoreError
+
+FILE = "state.sqlite"
+SCHEMA = 2
+"""Of the tables; `upgrades` brings up those of earlier versions."""
+APPLICATION = 0x636F6C6D
+"""Marks the file as colme's ("colm")."""
+BUSY_SECONDS = 1.0
+
+_TABLES = (
+    """
+    CREATE TABLE meta (
+        one INTEGER PRIMARY KEY CHECK (one = 1),
+        name TEXT NOT NULL,
+        lower REAL NOT NULL,
+        upper REAL NOT NULL,
+        epsilon REAL NOT NULL,
+        created TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%SZ', 'now')),
+        from_backup INTEGER NOT NULL DEFAULT 0
+    )
+    """,
+    """
+    CREATE TABLE boot (
+        one INTEGER PRIMARY KEY CHECK (one = 1),
+        epoch INTEGER NOT NULL DEFAULT 0,
+        floor INTEGER NOT NULL DEFAULT 0
+    )
+    """,
+    # A row for each thing that changes by itself, all in one table: what is small shares a page,
+    # and a commit writes the pages of what changed.
+    "CREATE TABLE part (name TEXT PRIMARY KEY, content NOT NULL)",
+    """
+    CREATE TABLE ledger (
+        last INTEGER PRIMARY KEY,
+        first INTEGER NOT NULL,
+        round INTEGER NOT NULL,
+        blocks INTEGER NOT NULL,
+        epsilon REAL NOT NULL
+    )
+    """,
+    "CREATE TABLE proof (one INTEGER PRIMARY KEY CHECK (one = 1), bytes BLOB)",
+    "INSERT INTO boot (one) VALUES (1)",
+    "INSERT INTO proof (one) VALUES (1)",
+    f"PRAGMA application_id = {APPLICATION}",
+    f"PRAGMA user_version = {SCHEMA}",
+)
+
+_TROUBLE = {
+    sqlite3.SQLITE_FULL: ("disk full", "free space on that disk"),
+    sqlite3.SQLITE_READONLY: ("read-only", "a folder and files that this user may write"),
+    sqlite3.SQLITE_CANTOPEN: (
+        "missing or read-only",
+        "a folder and files that exist and that this user may write",
+    ),
+    sqlite3.SQLITE_IOERR: ("I/O error", "a disk that works and has free space"),
+    sqlite3.SQLITE_BUSY: ("locked", "that no other program writes to it"),
+    sqlite3.SQLITE_LOCKED: ("locked", "that no other program writes to it"),
+}
+
+
+def trouble(path: Path, error: sqlite3.Error | OSError) -> StoreError:
+    """A failure of SQLite or of the file system, in words."""
+    if isinstance(error, OSError):
+        reason = (error.strerror or str(error)).lower()
+        return StoreError("state", f"{path}: {reason}", "a folder that this user may write")
+    # The low byte is the kind of trouble, the rest says where in SQLite it came from.
+    known = _TROUBLE.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
+    if known is None:
+        return damaged(path, str(error))
+    return StoreError("state", f"{path}: {known[0]} ({error})", known[1])
+
+
+class DamagedState(StoreError):  # noqa: N818 (it reads as what it is)
+    """The file is not what any version wrote: nothing in it can be relied upon."""
+
+
+def damaged(path: Path, what: str) -> DamagedState:
+    """The file is not what it should be."""
+    remedy = "an undamaged state (colme state restore brings a backup back)"
+    return DamagedState("state", f"{path}: damaged ({what})", remedy)
+
+
+def newer(what: str, seen: int, known: int) -> StoreError:
+    """A later version wrote it; to go on from anything else would noise samples a second time."""
+    remedy = f"at most {known}: a newer colme wrote it; go on with that version"
+    return StoreError(f"state.{what}", seen, remedy)
+
+
+@contextmanager
+def in_words(path: Path) -> Iterator[None]:
+    """Raise failures of SQLite and the file system as `StoreError`."""
+    try:
+        yield
+    except (sqlite3.Error, OSError) as error:
+        raise trouble(path, error) from error
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """All of it or nothing, durable when it ends."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+@contextmanager
+def one_moment(connection: sqlite3.Connection) -> Iterator[None]:
+    """Whatever is read within it is of the same moment."""
+    connection.execute("BEGIN")
+    try:
+        yield
+    finally:
+        connection.execute("ROLLBACK")
+
+
+@contextmanager
+def connected(path: Path, *, mode: str = "rw") -> Iterator[sqlite3.Connection]:
+    """A connection to a file that exists, `rw` or `ro`; left open where nothing goes wrong."""
+    uri = f"file:{quote(str(path.absolute()))}?mode={mode}"
+    connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=BUSY_SECONDS)
+    try:
+        connection.execute("PRAGMA synchronous = FULL")
+        yield connection
+    except BaseException:
+        connection.close()
+        raise
+
+
+def make_private_file(path: Path) -> None:
+    """An empty file that its owner alone may read, unless it is there."""
+    # Never open and close one that is there: that would drop the locks this process has on it.
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        sync_folder(path.parent)
+    path.chmod(0o600)
+
+
+def make_private_folder(folder: Path) -> None:
+    """A folder that its owner alone may enter, unless it is there."""
+    if folder.exists() and not folder.is_dir():
+        raise StoreError("state", f"{folder}: a file", "a folder, or a path where none is yet")
+    with in_words(folder):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            folder.mkdir(mode=0o700)
+            sync_folder(folder.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make created, renamed and removed names of a folder outlive a power failure."""
+    if os.name == "nt":
+        return  # A folder can't be opened there.
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def create_tables(connection: sqlite3.Connection) -> None:
+    """Make an empty file a state, within a transaction."""
+    for statement in _TABLES:
+        connection.execute(statement)
+
+
+def is_new(connection: sqlite3.Connection) -> bool:
+    """Whether the file holds nothing yet."""
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    return bool(tables == 0)
+
+
+def schema_of(connection: sqlite3.Connection) -> int:
+    """Which tables it has."""
+    (schema,) = connection.execute("PRAGMA user_version").fetchone()
+    return int(schema)
+
+
+def require_state(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse what is no node's state, one of a later version, and a damaged one."""
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    if application != APPLICATION:
+        raise StoreError("state", f"{path}: not a node's state", "a state that colme has written")
+    schema = schema_of(connection)
+    if schema > SCHEMA:
+        raise newer("schema", schema, SCHEMA)
+    if schema < 1:
+        raise damaged(path, f"schema {schema}")
+    (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    if found != "ok":
+        raise damaged(path, found)

@@ -1,0 +1,65 @@
+"""What is stored of a node, for its owner: counts, progress and what was sent, no exact value."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from colme.node.state import database
+from colme.node.state.stored import Progress, last_entries, read
+from colme.node.state.upgrades import to_read
+from colme.node.wire import Standing, release_in
+from colme.privacy.ledger import Entry, Ledger
+from colme.rules.release import Release
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overview:
+    """A node's state as of its last commit."""
+
+    name: str
+    algorithm: str | None
+    """None where nothing tells: nothing was stored yet, or 0.1.0 did before its first exchange."""
+    created: str
+    from_backup: bool
+    epoch: int
+    round: int
+    floor: int
+    taken: int
+    ledger: Ledger
+    releases: int
+    last_entries: tuple[Entry, ...]
+    sent: Release | None
+    """The last release, noised, as every neighbour may know it."""
+    standings: Mapping[str, Standing]
+    marks: Mapping[str, int]
+
+    @classmethod
+    def of(cls, folder: Path, *, entries: int = 5) -> Self:
+        """Read it, beside a running node or not, with the newest entries of its ledger."""
+        path = folder / database.FILE
+        with database.in_words(path), to_read(path) as connection:
+            stored = read(connection, path)
+            newest = last_entries(connection, entries)
+        progress = Progress.of(stored.snapshot)
+        return cls(
+            name=stored.name,
+            algorithm=(stored.snapshot or {}).get("algorithm"),
+            created=stored.created,
+            from_backup=stored.from_backup,
+            epoch=stored.epoch,
+            round=progress.round,
+            floor=stored.floor,
+            taken=progress.taken,
+            ledger=Ledger(
+                epsilon=stored.epsilon,
+                samples=progress.released,
+                blocks=progress.blocks,
+                waiting=progress.taken - progress.released,
+            ),
+            releases=stored.releases,
+            last_entries=tuple(newest),
+            sent=None if stored.released is None else release_in(stored.released),
+            standings=stored.standings,
+            marks=stored.marks,
+        )

@@ -1,0 +1,295 @@
+"""A node's durable state: what it has taken in, noised and sent outlives any crash.
+
+Samples, noise, the bytes to send and the agent's snapshot go into one transaction, and nothing is
+sent before it is on disk: to noise the same samples again, after a crash, would leak.
+"""
+
+import sqlite3
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Self
+
+from colme.errors import (
+    ConfigError,
+    LedgerError,
+    LocalProtocolError,
+    SnapshotError,
+    StaleStateError,
+    StoreError,
+)
+from colme.node.state import database
+from colme.node.state.lane import Lane
+from colme.node.state.lock import Lock
+from colme.node.state.stored import Progress, Stored, read, rows_of, to_json, write_rows
+from colme.node.state.upgrades import is_current, upgrade
+from colme.node.wire import Standing
+from colme.privacy.ledger import Entry, require_next
+from colme.protocol.events import EVERYTHING
+from colme.protocol.settings import Settings
+
+PROOF_BYTES = 2**16
+"""More than a commit writes, so that what has room for it has room for a commit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """What is stored together, or not at all."""
+
+    snapshot: Mapping[str, Any]
+    """`Agent.snapshot` of the parts that changed; the others stay as they are stored. The first one
+    has to have them all."""
+    released: bytes | None = None
+    """The release about to be sent, as sent; None keeps the last one."""
+    entry: Entry | None = None
+    """For the ledger, where the release carries fresh noise."""
+    told: Mapping[str, int] = field(default_factory=dict)
+    """The last round that each neighbour may hear of once this is stored, where it changed."""
+    standings: Mapping[str, Standing] = field(default_factory=dict)
+    """Of neighbours, those that changed."""
+    marks: Mapping[str, int] = field(default_factory=dict)
+    """How far each source of samples has been read, where it changed."""
+
+
+class Store:
+    """The state of one node, in a folder of its own, which no other process may change meanwhile.
+
+    The attributes are as last stored. Everything that touches the file runs in one thread.
+    """
+
+    epoch: int
+    """Of this start of the node: no other start had it."""
+    floor: int
+    """The round below which this node must not begin."""
+    from_backup: bool
+    """Whether the state is a restored backup, which may be older than what was sent."""
+    snapshot: dict[str, Any] | None
+    """All parts of it, however few the last commit had."""
+    released: bytes | None
+    told: dict[str, int]
+    """The last round that each neighbour may have heard of."""
+    standings: dict[str, Standing]
+    marks: dict[str, int]
+    covered: int
+    """The last sample that the ledger lists as noised."""
+    releases: int
+    """How many entries the ledger has."""
+
+    def __init__(self, folder: Path, settings: Settings, lane: Lane) -> None:
+        self._path = folder / database.FILE
+        self._settings = settings
+        self._lane = lane
+        self._connection = lane.call(self._begin)
+        self._to_close = ExitStack()
+        self._open = True
+
+    @classmethod
+    def open(cls, folder: Path, settings: Settings) -> Self:
+        """The state in a folder, or a new one, with a boot epoch that was never used before.
+
+        One that an earlier version stored is brought up to this one first.
+        """
+        database.make_private_folder(folder)
+        with ExitStack() as undo:
+            undo.callback(Lock.take(folder).release)
+            lane = Lane(f"state of {settings.name}")
+            undo.callback(lane.close)
+            store = cls(folder, settings, lane)
+            undo.callback(lane.call, lambda: store._connection.close())
+            store._to_close = undo.pop_all()
+        return store
+
+    @property
+    def taken(self) -> int:
+        """How many samples are in it."""
+        return Progress.of(self.snapshot).taken
+
+    async def commit(self, commit: Commit) -> None:
+        """Return once it is on disk; after an error, nothing of it is stored.
+
+        To stop waiting for it does not undo it.
+        """
+        await self._reach(partial(self._write, commit))
+
+    async def reload(self) -> None:
+        """After a failure: read everything anew from disk, and prove that it can be written."""
+        await self._reach(self._reopen)
+
+    async def confirmed(self) -> None:
+        """The neighbours vouch that the state is the newest: it is no mere backup any more."""
+        await self._reach(self._confirm)
+
+    async def adopt_loss(self, epoch: int, round: int) -> None:  # noqa: A002 (the paper's word)
+        """Begin after what the neighbours remember of a state that was lost."""
+        await self._reach(partial(self._begin_after, Standing(epoch=epoch, round=round)))
+
+    def close(self) -> None:
+        """Let another process have the state."""
+        self._open = False
+        self._to_close.close()
+
+    async def _reach(self, work: Callable[[], None]) -> None:
+        if not self._open:
+            raise StoreError("state", f"{self._path}: closed", "a store that is open")
+        await self._lane.reach(work)
+
+    # What follows runs in the store's own thread.
+
+    def _begin(self) -> sqlite3.Connection:
+        with database.in_words(self._path):
+            database.make_private_file(self._path)
+            with database.connected(self._path) as connection:
+                if database.is_new(connection):
+                    self._create(connection)
+                self._adopt(self._read(connection))
+                connection.execute("PRAGMA journal_mode = WAL")
+                with database.transaction(connection):
+                    connection.execute("UPDATE boot SET epoch = epoch + 1")
+                self.epoch += 1
+                return connection
+
+    def _create(self, connection: sqlite3.Connection) -> None:
+        profile = self._settings.profile
+        with database.transaction(connection):
+            database.create_tables(connection)
+            connection.execute(
+                "INSERT INTO meta (one, name, lower, upper, epsilon) VALUES (1, ?, ?, ?, ?)",
+                (self._settings.name, *profile.bounds, profile.epsilon),
+            )
+
+    def _read(self, connection: sqlite3.Connection) -> Stored:
+        """All that is stored, if it is this node's, once the state is of this version."""
+        database.require_state(connection, self._path)
+        with database.one_moment(connection):
+            current = is_current(connection, self._path)
+        # Checked before an upgrade is committed: a state that is refused stays as it is.
+        with database.one_moment(connection) if current else database.transaction(connection):
+            if not current:
+                upgrade(connection, self._path)
+            stored = read(connection, self._path)
+            self._require_own(stored)
+        return stored
+
+    def _adopt(self, stored: Stored) -> None:
+        self.epoch = stored.epoch
+        self.floor = stored.floor
+        self.from_backup = stored.from_backup
+        self.snapshot = stored.snapshot
+        self.released = stored.released
+        self.told = stored.told
+        self.standings = stored.standings
+        self.marks = stored.marks
+        self.covered = stored.covered
+        self.releases = stored.releases
+
+    def _require_own(self, stored: Stored) -> None:
+        settings, snapshot = self._settings, stored.snapshot or {}
+        # 0.1.0 did not name its algorithm before the first exchange.
+        algorithm = snapshot.get("algorithm") or settings.algorithm.name
+        for setting, seen, expected in (
+            ("name", settings.name, stored.name),
+            ("agreed.bounds", settings.profile.bounds, stored.bounds),
+            ("privacy.epsilon", settings.profile.epsilon, stored.epsilon),
+            ("agreed.algorithm", settings.algorithm.name, algorithm),
+        ):
+            if seen != expected:
+                # No word of a new state: it would be fed the same samples.
+                remedy = (
+                    f"{expected!r}, as in the state {self._path}: go on with that. Another state "
+                    "would noise a second time whatever samples it is fed again"
+                )
+                raise ConfigError(setting, seen, remedy)
+
+    def _reopen(self) -> None:
+        before = Progress.of(self.snapshot)
+        with database.in_words(self._path), database.connected(self._path) as connection:
+            with database.transaction(connection):
+                connection.execute("UPDATE proof SET bytes = randomblob(?)", (PROOF_BYTES,))
+            stored = self._read(connection)
+            now = Progress.of(stored.snapshot)
+            older = stored.covered < self.covered or now.round < before.round
+            if stored.epoch != self.epoch or older:
+                # Nothing of it is adopted: to look again must find it as old as it is.
+                raise StaleStateError(
+                    "state",
+                    f"{self._path}: start {stored.epoch}, round {now.round}",
+                    f"start {self.epoch}, round {before.round}, as stored before the disk failed: "
+                    "to go on from an older state would noise samples twice",
+                )
+            self._adopt(stored)
+            self._connection.close()
+            self._connection = connection
+
+    def _write(self, commit: Commit) -> None:
+        snapshot = (self.snapshot or {}) | dict(commit.snapshot)
+        rows = self._parts_of(commit)
+        # Else only what changed, too: a sample is to write its stream and a mark, and no more.
+        told = self.told | dict(commit.told)
+        if told != self.told:
+            rows["told"] = to_json(told)
+        standings = self.standings | dict(commit.standings)
+        if standings != self.standings:
+            rows["standings"] = _plain(standings)
+        marks = self.marks | dict(commit.marks)
+        if marks != self.marks:
+            rows["marks"] = to_json(marks)
+        if commit.released is not None:
+            rows["released"] = commit.released
+        with database.in_words(self._path), database.transaction(self._connection):
+            covered = self._list(commit.entry)
+            # Of the whole, whichever parts came: what is released is what the ledger lists.
+            noised = Progress.of(snapshot).released
+            if noised != covered:
+                seen = f"a snapshot with {noised} samples released"
+                raise LedgerError("ledger", seen, f"{covered}, as the ledger lists")
+            write_rows(self._connection, rows)
+        self.snapshot = snapshot
+        self.released = self.released if commit.released is None else commit.released
+        self.told, self.standings, self.marks = told, standings, marks
+        self.covered = covered
+        self.releases += commit.entry is not None
+
+    def _parts_of(self, commit: Commit) -> dict[str, str | bytes]:
+        """The rows of its snapshot, if it is whole with what is stored, and of one version."""
+        before, now = self.snapshot or {}, commit.snapshot
+        there = before.keys() if before.get("version") == now.get("version") else set()
+        missing = EVERYTHING - there - now.keys()
+        if missing:
+            raise SnapshotError("snapshot", f"no {', '.join(sorted(missing))}", "all of its parts")
+        try:
+            return dict(rows_of(now, before))
+        except ValueError as error:
+            raise SnapshotError("snapshot", str(error), "finite numbers, fit for JSON") from None
+
+    def _list(self, entry: Entry | None) -> int:
+        """Add an entry to the ledger, if it goes on where the ledger ends; return its new end."""
+        (last,) = self._connection.execute("SELECT max(last) FROM ledger").fetchone()
+        covered: int = last or 0
+        if entry is None:
+            return covered
+        require_next(covered, entry)
+        self._connection.execute(
+            "INSERT INTO ledger (round, first, last, blocks, epsilon) VALUES (?, ?, ?, ?, ?)",
+            (entry.round, entry.first, entry.last, entry.blocks, entry.epsilon),
+        )
+        return entry.last
+
+    def _confirm(self) -> None:
+        with database.in_words(self._path), database.transaction(self._connection):
+            self._connection.execute("UPDATE meta SET from_backup = 0")
+        self.from_backup = False
+
+    def _begin_after(self, lost: Standing) -> None:
+        if self.taken:
+            expected = "none: nothing has been lost"
+            raise LocalProtocolError("state", f"{self.taken} samples", expected)
+        epoch, floor = max(self.epoch, lost.epoch + 1), max(self.floor, lost.round)
+        with database.in_words(self._path), database.transaction(self._connection):
+            self._connection.execute("UPDATE boot SET epoch = ?, floor = ?", (epoch, floor))
+        self.epoch, self.floor = epoch, floor
+
+
+def _plain(standings: Mapping[str, Standing]) -> str:
+    return to_json({name: [one.epoch, one.round] for name, one in standings.items()})

@@ -1,0 +1,161 @@
+"""All that is stored of a node: how it lies in the tables, and read in one piece."""
+
+import json
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Self
+
+from colme.node.state.database import damaged, newer
+from colme.node.wire import Standing
+from colme.privacy.ledger import Entry
+from colme.protocol.events import Part
+from colme.protocol.upgrades import VERSION, upgraded
+
+HEAD = "head"
+"""The row of what a snapshot has beside its parts: whose it is, of which version and algorithm."""
+
+to_json = json.JSONEncoder(separators=(",", ":"), check_circular=False, allow_nan=False).encode
+"""One encoder for all snapshots: there is one every round."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """The content of a state file."""
+
+    name: str
+    bounds: tuple[float, float]
+    epsilon: float
+    created: str
+    from_backup: bool
+    epoch: int
+    floor: int
+    snapshot: dict[str, Any] | None
+    released: bytes | None
+    told: dict[str, int]
+    standings: dict[str, Standing]
+    marks: dict[str, int]
+    covered: int
+    releases: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """What a snapshot says of an agent without any of its values."""
+
+    round: int = 0
+    taken: int = 0
+    released: int = 0
+    blocks: int = 0
+
+    @classmethod
+    def of(cls, snapshot: Mapping[str, Any] | None) -> Self:
+        """Of `Agent.snapshot`; None is an agent that has not begun."""
+        if snapshot is None:
+            return cls()
+        now = upgraded(snapshot)
+        stream = now["stream"]
+        return cls(
+            round=now["exchange"]["round"],
+            taken=stream["count"],
+            released=stream["released_count"],
+            blocks=stream["blocks"],
+        )
+
+
+def rows_of(
+    snapshot: Mapping[str, Any], before: Mapping[str, Any] = MappingProxyType({})
+) -> dict[str, str]:
+    """The parts that are in a snapshot, each as its row has it; and its head where it changed."""
+    parts = {part.value: snapshot[part] for part in Part if part in snapshot}
+    head = {name: value for name, value in snapshot.items() if name not in parts}
+    rows = {name: to_json(content) for name, content in parts.items()}
+    if any(before.get(name) != value for name, value in head.items()):
+        rows[HEAD] = to_json(head)
+    return rows
+
+
+def write_rows(connection: sqlite3.Connection, rows: Mapping[str, str | bytes]) -> None:
+    """Put these rows in the place of those of the same names; others stay as they are."""
+    connection.executemany(
+        "INSERT INTO part (name, content) VALUES (?, ?) "
+        "ON CONFLICT (name) DO UPDATE SET content = excluded.content",
+        rows.items(),
+    )
+
+
+def snapshot_in(connection: sqlite3.Connection, path: Path) -> dict[str, Any] | None:
+    """The agent's snapshot, all parts of it; None if nothing was ever stored."""
+    try:
+        return _snapshot(_rows(connection))
+    except (TypeError, KeyError, ValueError) as error:
+        raise damaged(path, f"{type(error).__name__}: {error}") from error
+
+
+def read(connection: sqlite3.Connection, path: Path) -> Stored:
+    """Everything, within a transaction of the caller; the path is for errors."""
+    try:
+        return _read(connection, path)
+    except (TypeError, KeyError, ValueError) as error:
+        raise damaged(path, f"{type(error).__name__}: {error}") from error
+
+
+def last_entries(connection: sqlite3.Connection, limit: int) -> list[Entry]:
+    """The newest entries of the ledger, the newest one first."""
+    found = connection.execute(
+        "SELECT round, first, last, blocks, epsilon FROM ledger ORDER BY last DESC LIMIT ?",
+        (limit,),
+    )
+    return [
+        Entry(round=round_, first=first, last=last, blocks=blocks, epsilon=epsilon)
+        for round_, first, last, blocks, epsilon in found
+    ]
+
+
+def _read(connection: sqlite3.Connection, path: Path) -> Stored:
+    name, lower, upper, epsilon, created, from_backup = connection.execute(
+        "SELECT name, lower, upper, epsilon, created, from_backup FROM meta"
+    ).fetchone()
+    epoch, floor = connection.execute("SELECT epoch, floor FROM boot").fetchone()
+    rows = _rows(connection)
+    releases, covered = connection.execute("SELECT count(*), max(last) FROM ledger").fetchone()
+    stored = Stored(
+        name=name,
+        bounds=(lower, upper),
+        epsilon=epsilon,
+        created=created,
+        from_backup=bool(from_backup),
+        epoch=epoch,
+        floor=floor,
+        snapshot=_snapshot(rows),
+        released=rows.get("released"),
+        told=json.loads(rows.get("told", "{}")),
+        standings={
+            peer: Standing(epoch=epoch, round=round_)
+            for peer, (epoch, round_) in sorted(json.loads(rows.get("standings", "{}")).items())
+        },
+        marks=json.loads(rows.get("marks", "{}")),
+        covered=covered or 0,
+        releases=releases,
+    )
+    noised = Progress.of(stored.snapshot).released
+    if noised != stored.covered:
+        what = f"{noised} samples were released, but the ledger lists {stored.covered}"
+        raise damaged(path, what)
+    return stored
+
+
+def _rows(connection: sqlite3.Connection) -> dict[str, Any]:
+    return dict(connection.execute("SELECT name, content FROM part"))
+
+
+def _snapshot(rows: Mapping[str, Any]) -> dict[str, Any] | None:
+    if HEAD not in rows:
+        return None
+    head: dict[str, Any] = json.loads(rows[HEAD])
+    version = head["version"]
+    if version > VERSION:
+        raise newer("version", version, VERSION)
+    return head | {part.value: json.loads(rows[part]) for part in Part}

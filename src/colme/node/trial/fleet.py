@@ -1,0 +1,303 @@
+"""A fleet: real nodes in processes of their own, with certificates and TLS, on made-up data."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from socket import create_server
+from time import monotonic, sleep
+from typing import Any
+
+import numpy as np
+
+from colme.errors import ConfigError, NetworkError, NodeError
+from colme.graph import Graph
+from colme.node.config import NodeConfig
+from colme.node.owner import OwnerClient, Status
+from colme.node.trust import Identity
+from colme.protocol.algorithms import named, resolved
+from colme.sim.graphs import random_classes, random_regular
+
+CONFIG = "node.toml"
+LOG = "node.log"
+
+START_SECONDS = 120.0
+"""In which all nodes must have begun."""
+LOOK_SECONDS = 0.2
+"""How often the fleet is looked at; its rounds wait for nobody's look."""
+DEADLINE_SECONDS = 60.0
+"""Long enough for a crowded machine: a fleet is to show what happens when nobody fails."""
+STOP_SECONDS = 15.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Who is in the fleet, what they see and how long they run."""
+
+    agents: int = 12
+    degree: int = 4
+    rounds: int = 200
+    means: tuple[float, ...] = (0.2, 0.4, 0.8)
+    sigma: float = 0.1
+    samples: int = 10
+    """Of each node, in each round."""
+    epsilon: float = 4.0
+    algorithm: str = resolved("recommended")
+    seed: int = 1
+    scripted_noise: bool = False
+    """Noise that can be repeated, to compare the fleet with agents in memory."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.degree < self.agents:
+            raise ConfigError("--degree", self.degree, f"at most {self.agents - 1}, below --agents")
+        if self.agents * self.degree % 2:
+            expected = "an even product of --agents and --degree: every edge has two ends"
+            raise ConfigError("--degree", self.degree, expected)
+        try:
+            named(self.algorithm)
+        except ConfigError as error:
+            raise ConfigError("--algorithm", error.seen, error.expected) from None
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Public bounds of everybody's data."""
+        reach = self.sigma * 3**0.5
+        return min(self.means) - reach, max(self.means) + reach
+
+    def name(self, agent: int) -> str:
+        """Names sort as numbers do."""
+        return f"node{agent:03d}"
+
+    def draw(self) -> tuple[Graph, list[float]]:
+        """Who knows whom, and everybody's true mean."""
+        generator = np.random.default_rng(self.seed)
+        graph = random_regular(self.agents, self.degree, generator)
+        classes = random_classes(self.agents, len(self.means), generator)
+        return graph, [self.means[c] for c in classes]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """A node of the fleet: its truth, and where its files are."""
+
+    name: str
+    truth: float
+    folder: Path
+    config: NodeConfig
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sight:
+    """A node as its owner sees it now; None where it has not said yet."""
+
+    member: Member
+    status: Status | None
+    estimate: dict[str, Any] | None
+
+    @property
+    def round(self) -> int:
+        """The last round begun."""
+        return 0 if self.status is None else self.status.round
+
+    @property
+    def over(self) -> bool:
+        """Whether its last round has ended."""
+        return self.status is not None and self.status.ended is not None
+
+
+def prepare(plan: Plan, folder: Path) -> list[Member]:
+    """Identities and configurations, on free ports of this machine."""
+    graph, truth = plan.draw()
+    names = [plan.name(a) for a in range(plan.agents)]
+    folder.mkdir(parents=True, exist_ok=True)
+    if any(folder.iterdir()):
+        raise ConfigError("--keep", str(folder), "a new or empty folder")
+    for name in names:
+        Identity.create(name, folder / name / "identity", now=datetime.now(UTC))
+    with _free_ports(2 * plan.agents) as ports:
+        pass
+    members = []
+    for a, name in enumerate(names):
+        text = _configuration(plan, a, truth[a], ports, graph.neighbours(a).tolist())
+        path = folder / name / CONFIG
+        path.write_text(text)
+        config = NodeConfig.load(path)
+        members.append(Member(name=name, truth=truth[a], folder=folder / name, config=config))
+    return members
+
+
+def _configuration(
+    plan: Plan, agent: int, mean: float, ports: Sequence[int], neighbours: Sequence[int]
+) -> str:
+    lo, hi = plan.bounds
+    noise = f"noise_seed = {plan.seed * 1_000_003 + agent}\n" if plan.scripted_noise else ""
+    tables = "".join(
+        f"""
+[[neighbours]]
+name = "{plan.name(b)}"
+address = "127.0.0.1:{ports[2 * b]}"
+certificate = "../{plan.name(b)}/identity/identity.crt"
+"""
+        for b in neighbours
+    )
+    return f"""identity = "identity"
+state = "state"
+listen = "127.0.0.1:{ports[2 * agent]}"
+
+[agreed]
+bounds = [{lo!r}, {hi!r}]
+algorithm = "{plan.algorithm}"
+rounds = "free"
+
+[privacy]
+epsilon = {plan.epsilon!r}
+sigma2 = {plan.sigma**2!r}
+
+[pace]
+deadline = {DEADLINE_SECONDS!r}
+last_round = {plan.rounds}
+
+[source]
+kind = "synthetic"
+mean = {mean!r}
+sigma = {plan.sigma!r}
+seed = {plan.seed * 1_000_003 + agent}
+per_round = {plan.samples}
+{noise}
+[owner]
+listen = "127.0.0.1:{ports[2 * agent + 1]}"
+{tables}"""
+
+
+@contextmanager
+def _free_ports(count: int) -> Iterator[list[int]]:
+    """Ports that nobody listens at; held together, so that no two are the same."""
+    with ExitStack() as held:
+        sockets = [held.enter_context(create_server(("127.0.0.1", 0))) for _ in range(count)]
+        yield [one.getsockname()[1] for one in sockets]
+
+
+class Fleet:
+    """The processes of a fleet, from entering the block to leaving it."""
+
+    def __init__(self, members: Sequence[Member]) -> None:
+        self.members = members
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._clients: dict[str, OwnerClient] = {}
+
+    def __enter__(self) -> "Fleet":
+        # To end the command must end its nodes, too.
+        self._before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+        try:
+            for member in self.members:
+                self.start(member)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        signal.signal(signal.SIGTERM, self._before)
+        for process in self._processes.values():
+            process.terminate()
+        for process in self._processes.values():
+            try:
+                process.wait(STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+    def start(self, member: Member) -> None:
+        """Start a node, or start it again."""
+        with (member.folder / LOG).open("ab") as log:
+            self._processes[member.name] = subprocess.Popen(
+                [sys.executable, "-m", "colme", "node", "--config", member.folder / CONFIG],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+
+    def process(self, member: Member) -> "subprocess.Popen[bytes]":
+        """Its process."""
+        return self._processes[member.name]
+
+    def look(self) -> list[Sight]:
+        """All nodes as they are now; a NodeError if one has ended."""
+        return [self._look_at(member) for member in self.members]
+
+    def _look_at(self, member: Member) -> Sight:
+        code = self._processes[member.name].poll()
+        if code is not None:
+            raise NodeError(member.name, f"exit code {code}: {_last_line(member)}", "it to run")
+        try:
+            client = self._clients.get(member.name) or OwnerClient(member.config)
+            self._clients[member.name] = client
+            status = client.status()
+            return Sight(member=member, status=status, estimate=client.estimate())
+        except NodeError:  # Its owner's side is not there yet.
+            return Sight(member=member, status=None, estimate=None)
+
+    def watch(self) -> Iterator[list[Sight]]:
+        """Looks from now until the last round of all has ended."""
+        began = monotonic()
+        while True:
+            sights = self.look()
+            yield sights
+            if all(sight.over for sight in sights):
+                return
+            if monotonic() - began > START_SECONDS and not all(one.round for one in sights):
+                idle = [one.member.name for one in sights if not one.round]
+                raise NetworkError("fleet", f"no round in {START_SECONDS:g} s: {idle}", "a round")
+            sleep(LOOK_SECONDS)
+
+
+def _last_line(member: Member) -> str:
+    lines = (member.folder / LOG).read_text(errors="replace").splitlines()
+    return lines[-1] if lines else "no word"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What a fleet came to."""
+
+    algorithm: str
+    agents: list[dict[str, Any]]
+    mse_local: float
+    mse_estimate: float
+    rounds_per_second: float
+
+
+def outcome(sights: Sequence[Sight], rounds: int) -> Outcome:
+    """Errors against the truth, which no node knows, and the speed from the last start on."""
+    agents = []
+    began, ended = [], []
+    for sight in sights:
+        status = sight.status
+        assert status is not None
+        assert status.began is not None
+        assert status.ended is not None
+        assert sight.estimate is not None
+        began.append(status.began)
+        ended.append(status.ended)
+        agents.append(
+            {
+                "name": sight.member.name,
+                "truth": sight.member.truth,
+                "local": sight.estimate["local"],
+                "estimate": sight.estimate["value"],
+                "class_size": sight.estimate["class_size"],
+                "rounds": sight.round,
+            }
+        )
+    truth = np.array([one["truth"] for one in agents])
+    return Outcome(
+        algorithm=sights[0].status.algorithm if sights[0].status else "",
+        agents=agents,
+        mse_local=float(np.mean((np.array([one["local"] for one in agents]) - truth) ** 2)),
+        mse_estimate=float(np.mean((np.array([one["estimate"] for one in agents]) - truth) ** 2)),
+        rounds_per_second=rounds / (max(ended) - max(began)),
+    )

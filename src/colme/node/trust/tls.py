@@ -1,0 +1,138 @@
+"""Trust is pinning: whose certificate is whose, on both sides of a connection."""
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+import grpc
+
+from colme.errors import IdentityError
+from colme.node.log import logger
+from colme.node.trust.identity import TLS_NAME, Certificate, Identity, read_certificates
+
+KEEPALIVE_MS = 20_000
+"""Idle connections are pinged this often: routers forget silent ones after a minute or more."""
+HANDSHAKE_MS = 10_000
+"""A stranger that is silent is hung up on after this."""
+LARGEST_PACKET = 1024 * 1024
+"""Bytes that gRPC takes in at all; what lies between this and a frame's limit is counted."""
+
+Options = list[tuple[str, int | str]]
+
+
+class Trust:
+    """My identity and the certificates pinned for my neighbours, read anew at every handshake.
+
+    So a neighbour's renewed certificate needs no restart: append it to the file of the old one.
+    """
+
+    def __init__(self, identity: Identity, folder: Path, pins: Mapping[str, Path]) -> None:
+        self.identity = identity
+        self.folder = folder
+        self._pins = pins
+        self._known = {peer: read_certificates(path) for peer, path in pins.items()}
+        self._require_distinct()
+        self._log = logger(node=identity.name)
+
+    def _require_distinct(self) -> None:
+        """A certificate is one node's: no two neighbours have the same, nor one of them mine."""
+        owners = {self.identity.certificate.der: "this node itself"}
+        for peer, certificates in self._known.items():
+            for one in certificates:
+                if owners.setdefault(one.der, peer) != peer:
+                    seen = f"the certificate {one.fingerprint} of {owners[one.der]}"
+                    raise IdentityError(f"certificate of {peer}", seen, "one of its own")
+
+    def certificates(self, peer: str) -> tuple[Certificate, ...]:
+        """Those pinned for a neighbour; where its file can't be read now, as last read."""
+        try:
+            self._known[peer] = read_certificates(self._pins[peer])
+        except IdentityError as error:
+            self._log.warning("pinned certificate can't be read", peer=peer, why=str(error))
+        return self._known[peer]
+
+    def name_of(self, pem: bytes) -> str | None:
+        """The neighbour with this certificate."""
+        der = Certificate(pem).der
+        for peer, certificates in self._known.items():
+            if any(one.der == der for one in certificates):
+                return peer
+        return None
+
+    def channel_credentials(self, peer: str) -> grpc.ChannelCredentials:
+        """For a call to a neighbour: nobody else may answer."""
+        return grpc.ssl_channel_credentials(
+            _together(_in_time(self.certificates(peer), peer)),
+            self.identity.key_pem,
+            self.identity.certificate.pem,
+        )
+
+    def server_credentials(self, met: Callable[[], object]) -> grpc.ServerCredentials:
+        """For calls from neighbours; `met` is called, in a thread of gRPC's, at every handshake."""
+
+        served = self._pinned()
+
+        def renewed() -> grpc.ServerCertificateConfiguration | None:
+            nonlocal served
+            met()
+            before, served = served, self._pinned()
+            # A new one at every handshake crashes gRPC when many of them end together.
+            return None if served == before else self._configuration(served)
+
+        return grpc.dynamic_ssl_server_credentials(
+            self._configuration(served),
+            renewed,  # type: ignore[arg-type]  # None says: as before
+            require_client_authentication=True,
+        )
+
+    def _pinned(self) -> list[Certificate]:
+        return [one for peer in self._pins for one in self.certificates(peer)]
+
+    def _configuration(self, pinned: list[Certificate]) -> grpc.ServerCertificateConfiguration:
+        # Without any neighbour only I myself could get in, which is harmless, and gRPC wants one.
+        return grpc.ssl_server_certificate_configuration(
+            [(self.identity.key_pem, self.identity.certificate.pem)],
+            _together(pinned or [self.identity.certificate]),
+        )
+
+
+def _in_time(certificates: tuple[Certificate, ...], peer: str) -> list[Certificate]:
+    """Those that are valid now; of none, the error that says why."""
+    now = datetime.now(UTC)
+    valid = [one for one in certificates if one.is_valid(now)]
+    if not valid:
+        certificates[-1].require_valid(now, peer)
+    return valid
+
+
+def _together(certificates: list[Certificate]) -> bytes:
+    return b"\n".join(one.pem for one in certificates)
+
+
+def channel_options() -> Options:
+    """For calls to neighbours."""
+    return [
+        ("grpc.ssl_target_name_override", TLS_NAME),
+        ("grpc.keepalive_time_ms", KEEPALIVE_MS),
+        ("grpc.keepalive_timeout_ms", KEEPALIVE_MS // 2),
+        ("grpc.keepalive_permit_without_calls", 1),
+        ("grpc.http2.max_pings_without_data", 0),
+        ("grpc.max_receive_message_length", LARGEST_PACKET),
+        ("grpc.enable_retries", 0),
+        ("grpc.use_local_subchannel_pool", 1),
+    ]
+
+
+def server_options() -> Options:
+    """For calls from neighbours."""
+    return [
+        ("grpc.so_reuseport", 0),  # Two nodes on one port would each get half of the calls.
+        ("grpc.keepalive_time_ms", KEEPALIVE_MS),
+        ("grpc.keepalive_timeout_ms", KEEPALIVE_MS // 2),
+        ("grpc.keepalive_permit_without_calls", 1),
+        ("grpc.http2.min_ping_interval_without_data_ms", KEEPALIVE_MS // 2),
+        ("grpc.max_receive_message_length", LARGEST_PACKET),
+        ("grpc.server_handshake_timeout_ms", HANDSHAKE_MS),
+        ("grpc.max_concurrent_streams", 4),
+        ("grpc.max_metadata_size", 8 * 1024),
+    ]

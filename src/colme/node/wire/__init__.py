@@ -1,0 +1,32 @@
+"""What neighbours say to each other as bytes, and why it may not be taken."""
+
+from colme.node.wire import neighbour_pb2 as pb
+from colme.node.wire.codec import (
+    LARGEST_FRAME,
+    METHOD,
+    encode,
+    from_wire,
+    message_in,
+    parse_frame,
+    release_in,
+    reply_of,
+    to_wire,
+)
+from colme.node.wire.refusal import Reason, Refused
+from colme.node.wire.standing import Standing
+
+__all__ = [
+    "LARGEST_FRAME",
+    "METHOD",
+    "Reason",
+    "Refused",
+    "Standing",
+    "encode",
+    "from_wire",
+    "message_in",
+    "parse_frame",
+    "pb",
+    "release_in",
+    "reply_of",
+    "to_wire",
+]

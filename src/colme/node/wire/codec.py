@@ -1,0 +1,92 @@
+"""Messages as bytes and back: `neighbour.proto` on one side, the protocol's dataclasses here."""
+
+from typing import get_args
+
+from google.protobuf.message import DecodeError
+
+from colme.errors import MessageError
+from colme.node.wire import neighbour_pb2 as pb
+from colme.node.wire.form import Form, form_of
+from colme.node.wire.refusal import Reason, Refused
+from colme.node.wire.standing import Standing
+from colme.protocol.messages import Message, ReleaseMessage
+from colme.rules.release import Release
+
+METHOD = "/colme.v1.Neighbour/Session"
+LARGEST_FRAME = 16 * 1024
+"""Bytes. A frame has less than 100, a hello less than 1,000."""
+
+
+def _forms() -> dict[str, Form]:
+    """By the arm of a frame, whose type has the name of the dataclass; a hello has none."""
+    made = {one.__name__: one for one in get_args(Message)}
+    arms = pb.Frame.DESCRIPTOR.oneofs_by_name["content"].fields
+    types = {arm.name: arm.message_type.name for arm in arms if arm.message_type is not None}
+    return {arm: form_of(made[name]) for arm, name in types.items() if name in made}
+
+
+_FORMS = _forms()
+_ARMS = {form.made: arm for arm, form in _FORMS.items()}
+
+
+def encode(message: Message, sequence: int = 0) -> bytes:
+    """A frame with this message."""
+    arm = _ARMS[type(message)]
+    content = {arm: _FORMS[arm].written(message)}
+    return pb.Frame(sequence=sequence, **content).SerializeToString()
+
+
+def parse_frame(peer: str, data: bytes) -> pb.Frame:
+    """The frame in these bytes, from this neighbour."""
+    if len(data) > LARGEST_FRAME:
+        raise Refused(
+            Reason.OVERSIZED, peer, "frame", f"{len(data)} bytes", f"at most {LARGEST_FRAME}"
+        )
+    try:
+        frame = pb.Frame.FromString(data)
+    except DecodeError:
+        frame = pb.Frame()
+    if frame.WhichOneof("content") is None:
+        raise Refused(
+            Reason.GARBAGE, peer, "frame", f"{len(data)} bytes", "a Frame of neighbour.proto"
+        )
+    return frame
+
+
+def release_in(data: bytes) -> Release | None:
+    """The release of a frame that this node made itself."""
+    message: ReleaseMessage = form_of(ReleaseMessage).read(pb.Frame.FromString(data).release)
+    return message.release
+
+
+def message_in(peer: str, frame: pb.Frame) -> Message:
+    """The message of a frame that is no hello."""
+    arm = frame.WhichOneof("content")
+    try:
+        message: Message = _FORMS[arm].read(getattr(frame, arm))
+    except MessageError as error:
+        raise Refused(
+            Reason.INVALID_VALUE, peer, error.field, error.seen, error.expected
+        ) from error
+    return message
+
+
+def reply_of(error: Refused) -> bytes:
+    """What the neighbour is told about it: who erred is left to it to find out."""
+    refusal = pb.Refusal(
+        reason=f"REASON_{error.reason.name}",
+        detail=f"{error.field}: saw {error.seen!r}, expected {error.expected}",
+    )
+    if error.remembered is not None:
+        refusal.remembered.CopyFrom(to_wire(error.remembered))
+    return pb.Reply(refusal=refusal).SerializeToString()
+
+
+def to_wire(standing: Standing) -> pb.Standing:
+    """As sent."""
+    return pb.Standing(epoch=standing.epoch, round=standing.round)
+
+
+def from_wire(standing: pb.Standing) -> Standing:
+    """As received."""
+    return Standing(epoch=standing.epoch, round=standing.round)

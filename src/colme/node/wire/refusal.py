@@ -1,0 +1,42 @@
+"""Why something a neighbour sent was not taken."""
+
+from enum import StrEnum
+
+from colme.errors import RemoteProtocolError
+from colme.node.wire.standing import Standing
+
+
+class Reason(StrEnum):
+    """In a word, for counters; the wire has the same names."""
+
+    GARBAGE = "garbage"
+    OVERSIZED = "oversized"
+    INVALID_VALUE = "invalid value"
+    OLD_ROUND = "old round"
+    FUTURE_ROUND = "future round"
+    DUPLICATE = "duplicate"
+    NO_HELLO = "no hello"
+    OTHER_CONFIGURATION = "other configuration"
+    STALE_STATE = "stale state"
+    UNKNOWN_PEER = "unknown peer"
+
+
+class Refused(RemoteProtocolError):  # noqa: N818 (it reads as what it is)
+    """A neighbour sent what can't be taken; `reason` says why in a word.
+
+    `remembered` is how far the neighbour had come, where that is why.
+    """
+
+    def __init__(
+        self,
+        reason: Reason,
+        peer: str,
+        field: str,
+        seen: object,
+        expected: str,
+        remembered: Standing | None = None,
+    ) -> None:
+        super().__init__(peer, field, seen, expected)
+        self.args = (reason, peer, field, seen, expected, remembered)
+        self.reason = reason
+        self.remembered = remembered

@@ -1,0 +1,218 @@
+"""What every feed of samples must meet, wherever its samples come from.
+
+Values come in order and each exactly once; a mark only grows, and to go on from any of them gives
+exactly the rest; what is no sample is told by its line and never quoted; a feed that is ended has
+lost nothing that was acknowledged. To add a feed is to add a `Kind`.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from colme.node import config
+from colme.node.samples import Feed, feeds, make_feed
+from colme.node.samples.feeds import CHUNK, StdinFeed
+from colme.node.samples.lines import LARGEST_PORTION, SampleReader
+from support.taker import Enough, Taker
+from support.waiting import PATIENCE, until
+
+NUMBERS = [number / 8 for number in range(2 * LARGEST_PORTION + 500)]
+
+
+@dataclass(frozen=True)
+class Form:
+    """How a line has its number."""
+
+    column: str | None
+    head: str
+    line: Callable[[object], str]
+
+    def content(self, values: Sequence[object]) -> bytes:
+        return "".join([self.head, *(f"{self.line(value)}\n" for value in values)]).encode()
+
+
+FORMS = {
+    "numbers": Form(None, "", str),
+    "csv": Form("price", "day,price\n", "mon,{}".format),
+    "json": Form("price", "", '{{"price": {}}}'.format),
+}
+
+
+class Kind:
+    """A kind of feed, and where its samples lie."""
+
+    marked = False
+    """Whether it says how far it has come, and goes on from there."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @contextmanager
+    def feed(self, content: bytes, form: Form, taker: Taker) -> Iterator[Feed]:
+        """One that finds this content, as a node that has the taker's marks starts it."""
+        raise NotImplementedError
+
+
+class GrowingFile(Kind):
+    """`kind = "file"`."""
+
+    marked = True
+
+    @contextmanager
+    def feed(self, content: bytes, form: Form, taker: Taker) -> Iterator[Feed]:
+        path = self._folder / "data"
+        path.write_bytes(content)
+        spec = config.FileSource(kind="file", path=path, column=form.column, poll=0.001)
+        feed = make_feed(spec, marks=taker.marks, refused=taker.refuse)
+        assert feed is not None
+        yield feed
+
+
+class Pipe(Kind):
+    """`kind = "stdin"`, at the end of a pipe."""
+
+    @contextmanager
+    def feed(self, content: bytes, form: Form, taker: Taker) -> Iterator[Feed]:
+        reading, writing = os.pipe()
+        with os.fdopen(writing, "wb") as pipe:
+            pipe.write(content)  # It fits into the pipe's buffer.
+        try:
+            yield StdinFeed(SampleReader(form.column, taker.refuse), reading)
+        finally:
+            os.close(reading)
+
+
+class FileAsInput(Kind):
+    """`kind = "stdin"`, with a file for it."""
+
+    @contextmanager
+    def feed(self, content: bytes, form: Form, taker: Taker) -> Iterator[Feed]:
+        path = self._folder / "data"
+        path.write_bytes(content)
+        with path.open("rb", buffering=0) as file:
+            yield StdinFeed(SampleReader(form.column, taker.refuse), file.fileno())
+
+
+KINDS = {"file": GrowingFile, "pipe": Pipe, "file as input": FileAsInput}
+
+each_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
+each_form = pytest.mark.parametrize("form", FORMS.values(), ids=list(FORMS))
+in_pieces = pytest.mark.parametrize("piece", [7, 4096, CHUNK])
+
+
+def run(
+    kind: Kind, content: bytes, form: Form, marks: Mapping[str, int] | None = None
+) -> tuple[Taker, list[tuple[list[float], dict[str, int]]]]:
+    """All that a feed hands over; with the portions, each as it came."""
+    taker = Taker(until=len(content) if kind.marked else None, marks=dict(marks or {}))
+    portions: list[tuple[list[float], dict[str, int]]] = []
+
+    async def take(values: Sequence[float], reached: Mapping[str, int]) -> None:
+        portions.append((list(values), dict(reached)))
+        await taker.take(values, reached)
+
+    async def whole(feed: Feed) -> None:
+        async with asyncio.timeout(PATIENCE):
+            try:
+                await feed.run(take)
+                assert not kind.marked, "a file that grows has no end"
+            except Enough:
+                pass
+
+    with kind.feed(content, form, taker) as feed:
+        asyncio.run(whole(feed))
+    return taker, portions
+
+
+@in_pieces
+@each_form
+@each_kind
+def test_values_come_in_order_and_each_once(
+    kind: type[Kind], form: Form, piece: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wherever the pieces end that it is read in, and never so many at once that all must wait."""
+    monkeypatch.setattr(feeds, "CHUNK", piece)
+    taker, portions = run(kind(tmp_path), form.content(NUMBERS), form)
+    assert taker.values == NUMBERS
+    assert taker.refused == []
+    assert max(len(values) for values, _ in portions) <= LARGEST_PORTION
+    assert len(portions) >= len(NUMBERS) / LARGEST_PORTION
+
+
+@in_pieces
+@each_form
+@each_kind
+def test_a_mark_only_grows_and_any_of_them_is_gone_on_from(
+    kind: type[Kind], form: Form, piece: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is no sample is passed over as well: it must not be told of again."""
+    monkeypatch.setattr(feeds, "CHUNK", piece)
+    lines: list[object] = [1, 2, "x", 3, "y", "z", 4, *range(5, 60)]
+    content, source = form.content(lines), kind(tmp_path)
+    whole, portions = run(source, content, form)
+    marks = [reached for _, reached in portions]
+    if not source.marked:
+        assert marks == [{}] * len(marks)
+        return
+    places = [place for reached in marks for place in reached.values()]
+    assert all(before < after for before, after in pairwise(places))
+    assert places[-1] == len(content)
+    for number, reached in enumerate(marks[:-1], 1):
+        rest, _ = run(source, content, form, marks=reached)
+        before = [value for values, _ in portions[:number] for value in values]
+        assert before + rest.values == whole.values
+        assert rest.refused == whole.refused[len(whole.refused) - len(rest.refused) :]
+
+
+@each_form
+@each_kind
+def test_what_is_no_sample_is_told_by_its_line_and_never_quoted(
+    kind: type[Kind], form: Form, tmp_path: Path
+) -> None:
+    secret = "314159"
+    lines: list[object] = [1, f"x{secret}", 2, f"{secret}_{secret}", f'"{secret}', "nan", 3]
+    taker, _ = run(kind(tmp_path), form.content(lines), form)
+    assert taker.values == [1, 2, 3]
+    header = form.head.count("\n")
+    assert [number for _, number in taker.refused] == [n + header for n in (2, 4, 5, 6)]
+    assert secret not in str(taker.refused)
+
+
+@pytest.mark.parametrize("after", [0, 1, 2])
+@each_form
+@each_kind
+def test_to_end_a_feed_loses_nothing_that_was_acknowledged(
+    kind: type[Kind], form: Form, after: int, tmp_path: Path
+) -> None:
+    """Ended while it waits for the disk: what was stored by then is a beginning, and what is handed
+    over again from its mark is the rest."""
+    content, source, taker = form.content(NUMBERS), kind(tmp_path), Taker()
+
+    async def end(feed: Feed) -> None:
+        waiting = asyncio.Event()
+
+        async def take(values: Sequence[float], reached: Mapping[str, int]) -> None:
+            if taker.batches == after:
+                waiting.set()
+                await asyncio.Event().wait()  # The disk never answers.
+            await taker.take(values, reached)
+
+        task = asyncio.create_task(feed.run(take))
+        await until(waiting.is_set)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    with source.feed(content, form, taker) as feed:
+        asyncio.run(end(feed))
+    assert taker.batches == after
+    assert taker.values == NUMBERS[: len(taker.values)]
+    if source.marked:
+        rest, _ = run(source, content, form, marks=taker.marks)
+        assert taker.values + rest.values == NUMBERS

@@ -1,0 +1,67 @@
+"""Each room of a node has one door, and what comes through it brings no more than it needs."""
+
+import ast
+import subprocess
+import sys
+from collections import Counter
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import colme.node
+
+ROOMS = ("wire", "trust", "state", "rounds", "session", "owner", "samples", "trial")
+
+COMPILER = ("numba", "colme.sim")
+SERVER = ("uvicorn", "starlette")
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_every_name_of_a_door_is_there(room: str) -> None:
+    door = import_module(f"colme.node.{room}")
+    for name in door.__all__:
+        assert getattr(door, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'window'"):
+        door.window  # noqa: B018 (it must not be there)
+
+
+def test_a_name_means_one_thing() -> None:
+    """No two files of a node define the same public name."""
+    found: Counter[str] = Counter()
+    for path in Path(*colme.node.__path__).rglob("*.py"):
+        if not path.stem.endswith("_pb2"):
+            found.update(_defined(ast.parse(path.read_text())))
+    assert [name for name, times in found.items() if times > 1] == []
+
+
+def _defined(tree: ast.Module) -> set[str]:
+    names = set()
+    for one in tree.body:
+        match one:
+            case ast.ClassDef(name=name) | ast.FunctionDef(name=name):
+                names.add(name)
+            case ast.Assign(targets=[ast.Name(id=name)]):
+                names.add(name)
+    return {name for name in names if not name.startswith("_")}
+
+
+@pytest.mark.parametrize(
+    ("module", "spared"),
+    [
+        ("colme.node.wire", ("sqlite3", "grpc", "pydantic", *COMPILER)),
+        ("colme.node.state", ("grpc", "pydantic", *SERVER, *COMPILER)),
+        ("colme.cli.state", ("grpc", "pydantic", "cryptography", *SERVER, *COMPILER)),
+        ("colme.cli.identity", ("grpc", "pydantic", "sqlite3", *SERVER, *COMPILER)),
+        ("colme.cli.status", ("grpc", "sqlite3", "structlog", *SERVER, *COMPILER)),
+        ("colme.cli.fleet", ("grpc", "sqlite3", *SERVER, "numba")),
+        ("colme.cli.node", COMPILER),
+    ],
+)
+def test_an_import_spares_what_it_does_not_need(module: str, spared: tuple[str, ...]) -> None:
+    code = f"import sys, {module}; print(*sorted(set({spared!r}) & sys.modules.keys()))"
+    # A fresh interpreter: this one has imported everything.
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert run.stdout.split() == []

@@ -1,0 +1,310 @@
+"""A state outlives the version that wrote it: brought up whole or not at all, never by a look."""
+
+import asyncio
+import json
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from colme.cli.app import run
+from colme.errors import ConfigError, SnapshotError, StoreError
+from colme.node.node import Node
+from colme.node.state import Commit, Overview, Store, backup, restore, upgrades
+from colme.node.state.database import FILE, SCHEMA
+from colme.node.wire import Standing
+from colme.privacy.ledger import Ledger, entry_between
+from colme.protocol.agent import Agent
+from colme.protocol.algorithms import named
+from colme.protocol.events import Begin, Deadline, Part
+from colme.protocol.upgrades import upgraded
+from support.driven import driven
+from support.neighbours import Neighbours
+from support.old_states import FILES, put_into, settings_of, story_of
+from support.stored import commit, opened, rounds
+from support.waiting import until
+
+each_old = pytest.mark.parametrize("old", FILES, ids=lambda path: f"{path.parent.name} {path.stem}")
+ONE = FILES[-1]
+"""A state of tracking, which releases in blocks: some of its samples wait."""
+
+
+def query(path: Path, statement: str) -> list[Any]:
+    """As it is in a file, which stays as it is."""
+    with closing(sqlite3.connect(f"file:{path}?immutable=1", uri=True)) as connection:
+        return connection.execute(statement).fetchall()
+
+
+def schema(path: Path) -> int:
+    return int(query(path, "PRAGMA user_version")[0][0])
+
+
+def noised(folder: Path) -> list[tuple[int, int]]:
+    """The samples of each entry of the ledger, in order."""
+    entries = Overview.of(folder, entries=10_000).last_entries[::-1]
+    return [(entry.first, entry.last) for entry in entries]
+
+
+def require_each_once(folder: Path) -> None:
+    """As one who adds up the ledger would."""
+    samples = [sample for first, last in noised(folder) for sample in range(first, last + 1)]
+    assert samples == list(range(1, Overview.of(folder).ledger.samples + 1))
+
+
+def test_there_is_a_state_of_every_schema_that_has_an_upgrade() -> None:
+    assert {schema(path) for path in FILES} == upgrades.UPGRADES.keys()
+    assert max(upgrades.UPGRADES) + 1 == SCHEMA
+    assert len(FILES) == 4 * len(upgrades.UPGRADES)
+
+
+@each_old
+def test_nothing_of_an_old_state_is_lost(tmp_path: Path, old: Path) -> None:
+    folder = put_into(tmp_path / "state", old)
+    ((epoch, released, told, standings, marks),) = query(
+        old, "SELECT epoch, released, told, standings, marks FROM state, boot"
+    )
+    listed = query(old, "SELECT first, last FROM ledger ORDER BY last")
+    for starts in (1, 2):
+        with closing(Store.open(folder, settings_of(old))) as store:
+            assert store.epoch == epoch + starts
+            assert store.snapshot == upgraded(story_of(old)["snapshot"])
+            assert store.released == released
+            assert store.told == json.loads(told)
+            assert store.standings == {
+                name: Standing(epoch=epoch, round=number)
+                for name, (epoch, number) in json.loads(standings).items()
+            }
+            assert store.marks == json.loads(marks)
+            assert (store.covered, store.releases) == (listed[-1][1], len(listed))
+        assert noised(folder) == listed
+        assert schema(folder / FILE) == SCHEMA
+
+
+@each_old
+def test_the_agent_in_it_goes_on_and_is_stored(tmp_path: Path, old: Path) -> None:
+    folder, settings = put_into(tmp_path / "state", old), settings_of(old)
+    with closing(Store.open(folder, settings)) as store:
+        assert store.snapshot is not None
+        agent = Agent.restore(settings, store.snapshot)
+        before, covered = Ledger.of(agent), store.covered
+        while agent.phase.value != "idle":
+            agent.step(Deadline())
+        for _ in range(40):
+            agent.observe(0.25)
+        commit(store, Commit(snapshot=agent.snapshot({Part.STREAM}), marks={"other": 1}))
+        agent.step(Begin(agent.round + 1, (7,) * len(agent.draws_due)))
+        entry = entry_between(before, Ledger.of(agent), round=agent.round)
+        assert entry is not None
+        assert entry.first == covered + 1
+        commit(store, Commit(snapshot=agent.snapshot(), entry=entry))
+    with closing(Store.open(folder, settings)) as store:
+        assert store.snapshot == agent.snapshot()
+        assert store.covered == entry.last
+    require_each_once(folder)
+
+
+@each_old
+def test_a_driver_goes_on_after_its_round_and_noises_no_sample_twice(
+    tmp_path: Path, old: Path
+) -> None:
+    before = Overview.of(put_into(tmp_path / "state", old))
+
+    async def go_on() -> None:
+        settings = settings_of(old)
+        async with driven(tmp_path / "state", settings=settings, last_round=60) as one:
+            assert one.driver.agent.round == before.round == 45
+            one.driver.start(heard=0)
+            await until(lambda: one.driver.ended)
+            assert min(post.message.round for post in one.posts) == 46
+        assert one.driver.agent.counts.taken == before.taken + 15
+
+    asyncio.run(go_on())
+    listed = [(entry.first, entry.last) for entry in before.last_entries[::-1]]
+    after = noised(tmp_path / "state")
+    new = after[after.index(listed[-1]) + 1 :]
+    assert new[0][0] == before.ledger.samples + 1
+    require_each_once(tmp_path / "state")
+
+
+def test_a_node_goes_on_from_it(tmp_path: Path) -> None:
+    four = Neighbours(tmp_path, "a", "b", "c", "d")
+    config = four.config(
+        "a",
+        *"bcd",
+        agreed={"rounds": "free", "algorithm": "tracking"},
+        privacy={"epsilon": 4},
+        pace={"deadline": 0.05},
+        source={"per_round": 5},
+    )
+    before = Overview.of(put_into(config.state, ONE))
+
+    async def go_on() -> None:
+        async with Node(config) as node:
+            assert (node.status().epoch, node.status().algorithm) == (2, "tracking")
+            await until(lambda: node.status().samples.released > before.ledger.samples + 20)
+            assert node.status().round > 45
+
+    asyncio.run(go_on())
+    require_each_once(config.state)
+    assert Overview.of(config.state).marks == before.marks
+
+
+@each_old
+def test_a_look_leaves_the_file_as_it_is(
+    tmp_path: Path, old: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = put_into(tmp_path / "state", old)
+    assert run(["state", "show", str(folder)]) == 0
+    shown = capsys.readouterr().out
+    assert "a: epoch 1, round 45" in shown
+    assert f"algorithm: {old.stem.split('-')[0]}" in shown
+    assert "source file:/data/a.csv: read up to 900" in shown
+    assert "last sent: a noised mean of " in shown
+    assert f"released: {query(old, 'SELECT max(last) FROM ledger')[0][0]}" in shown
+    assert (folder / FILE).read_bytes() == old.read_bytes()
+
+
+@each_old
+def test_a_backup_of_it_is_one_that_its_own_version_can_restore(tmp_path: Path, old: Path) -> None:
+    """Whoever backs up before an update can go back."""
+    folder, copy = put_into(tmp_path / "state", old), tmp_path / "copy"
+    backup(folder, copy)
+    assert (folder / FILE).read_bytes() == old.read_bytes()
+    assert schema(copy) == schema(old)
+    restore(copy, tmp_path / "elsewhere")
+    assert Overview.of(tmp_path / "elsewhere").from_backup
+    with closing(Store.open(tmp_path / "elsewhere", settings_of(old))) as store:
+        assert store.from_backup
+        assert store.snapshot == upgraded(story_of(old)["snapshot"])
+
+
+def fail(*_: object) -> None:
+    raise sqlite3.OperationalError("killed here")
+
+
+def after_the_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = upgrades.UPGRADES[1]
+
+    def step(connection: sqlite3.Connection) -> None:
+        whole(connection)
+        fail()
+
+    monkeypatch.setattr(upgrades, "UPGRADES", {1: step})
+
+
+MIDWAY: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
+    "before the tables": lambda patch: patch.setattr(upgrades, "UPGRADES", {1: fail}),
+    "after the tables": after_the_tables,
+    "before the snapshot": lambda patch: patch.setattr(upgrades, "upgraded", fail),
+    "before it is read": lambda patch: patch.setattr("colme.node.state.store.read", fail),
+}
+
+
+@pytest.mark.parametrize("killed", MIDWAY.values(), ids=list(MIDWAY))
+def test_an_upgrade_that_fails_leaves_the_file_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, killed: Callable[[pytest.MonkeyPatch], None]
+) -> None:
+    folder = put_into(tmp_path / "state", ONE)
+    with monkeypatch.context() as patch:
+        killed(patch)
+        with pytest.raises(StoreError, match="killed here"):
+            Store.open(folder, settings_of(ONE))
+    assert (folder / FILE).read_bytes() == ONE.read_bytes()
+    assert schema(folder / FILE) == 1
+    Store.open(folder, settings_of(ONE)).close()
+    assert schema(folder / FILE) == SCHEMA
+
+
+def test_an_old_state_that_is_damaged_is_told_so_without_its_content(tmp_path: Path) -> None:
+    folder = put_into(tmp_path / "state", ONE)
+    secret = "31415926"
+    with closing(sqlite3.connect(folder / FILE, isolation_level=None)) as connection:
+        text = json.dumps({"version": 3, "state": {"total": int(secret)}})
+        connection.execute("UPDATE state SET snapshot = ?", (text,))
+    before = (folder / FILE).read_bytes()
+    for look in (lambda: Store.open(folder, settings_of(ONE)), lambda: Overview.of(folder)):
+        with pytest.raises(StoreError, match=r"damaged \(no upgrade") as caught:
+            look()
+        assert secret not in str(caught.value)
+    assert (folder / FILE).read_bytes() == before
+
+
+def as_of_the_future(folder: Path, what: str) -> None:
+    with closing(sqlite3.connect(folder / FILE, isolation_level=None)) as connection:
+        if what == "schema":
+            connection.execute(f"PRAGMA user_version = {SCHEMA + 1}")
+        else:
+            connection.execute(
+                "UPDATE part SET content = json_set(content, '$.version', 99) WHERE name = 'head'"
+            )
+
+
+@pytest.mark.parametrize("what", ["schema", "version"])
+def test_a_state_of_a_later_version_is_refused_and_kept(tmp_path: Path, what: str) -> None:
+    """In words that are safe: a new state, fed the same samples, would noise them a second time."""
+    folder = tmp_path / "state"
+    with closing(opened(folder)) as store:
+        commit(store, next(rounds()))
+    backup(folder, tmp_path / "older")
+    as_of_the_future(folder, what)
+    before = (folder / FILE).read_bytes()
+    looks: list[Callable[[], object]] = [lambda: opened(folder), lambda: Overview.of(folder)]
+    if what == "schema":
+        looks += [
+            lambda: backup(folder, tmp_path / "copy"),
+            lambda: restore(tmp_path / "older", folder),
+        ]
+    for look in looks:
+        with pytest.raises(StoreError, match="a newer colme wrote it; go on with that") as caught:
+            look()
+        assert "folder" not in str(caught.value)
+    assert (folder / FILE).read_bytes() == before
+
+
+@pytest.mark.parametrize("algorithm", ["paper", "tracking"])
+def test_a_state_of_another_algorithm_is_refused_in_words_that_are_safe(
+    tmp_path: Path, algorithm: str
+) -> None:
+    (old,) = (path for path in FILES if path.stem.endswith("known") and algorithm not in path.stem)
+    folder = put_into(tmp_path / "state", old)
+    other = replace(settings_of(old), algorithm=named(algorithm))
+    with pytest.raises(ConfigError, match=f"algorithm: saw '{algorithm}'") as caught:
+        Store.open(folder, other)
+    assert caught.value.field == "agreed.algorithm"
+    assert "go on with that. Another state would noise a second time" in caught.value.expected
+    assert (folder / FILE).read_bytes() == old.read_bytes()
+
+
+def test_a_state_from_before_the_first_exchange_is_of_whoever_opens_it(tmp_path: Path) -> None:
+    """0.1.0 did not say which algorithm; from the next commit on it is known."""
+    folder = put_into(tmp_path / "state", ONE)
+    with closing(sqlite3.connect(folder / FILE, isolation_level=None)) as connection:
+        connection.execute(
+            "UPDATE state SET snapshot = "
+            "json_set(snapshot, '$.state.shared_rounds', 0, '$.state.age', 0)"
+        )
+    settings = replace(settings_of(ONE), algorithm=named("paper", release_squares=True))
+    assert Overview.of(folder).algorithm is None
+    with closing(Store.open(folder, settings)) as store:
+        assert store.snapshot is not None
+        agent = Agent.restore(settings, store.snapshot)
+        commit(store, Commit(snapshot=agent.snapshot({Part.STREAM})))
+    assert Overview.of(folder).algorithm == "paper"
+    with pytest.raises(ConfigError, match="'paper', as in the state"):
+        Store.open(folder, settings_of(ONE))
+
+
+def test_parts_of_two_versions_never_meet_in_a_state(tmp_path: Path) -> None:
+    first, second = next(rounds()), replace(next(rounds()), entry=None)
+    alone = {name: value for name, value in second.snapshot.items() if name != "exchange"}
+    with closing(opened(tmp_path)) as store:
+        with pytest.raises(SnapshotError, match="no exchange', expected all of its parts"):
+            commit(store, replace(second, snapshot=alone))
+        commit(store, first)
+        commit(store, replace(second, snapshot=alone))
+        with pytest.raises(SnapshotError, match="no exchange', expected all of its parts"):
+            commit(store, replace(second, snapshot=alone | {"version": 5}))

@@ -1,0 +1,40 @@
+"""States that earlier versions have stored (tests/states), to be opened by this one."""
+
+import json
+from pathlib import Path
+from shutil import copyfile
+from typing import Any
+
+from colme.node.state.database import FILE
+from colme.protocol.algorithms import named
+from colme.protocol.settings import Settings
+from colme.rules.release import Profile
+
+STATES = Path(__file__).parent.parent / "states"
+SNAPSHOTS = sorted(STATES.glob("*/*.json"))
+FILES = sorted(STATES.glob("*/*.sqlite"))
+
+
+def settings_of(path: Path) -> Settings:
+    """Of the agent whose state it is."""
+    algorithm, variance = path.stem.split("-")
+    squares = variance == "squares"
+    return Settings(
+        name="a",
+        neighbours=("b", "c", "d"),
+        profile=Profile.bounded(0, 1, epsilon=4, sigma2=None if squares else 0.02),
+        algorithm=named(algorithm, release_squares=squares),
+    )
+
+
+def story_of(path: Path) -> dict[str, Any]:
+    """The snapshot in it, the events that followed, and what the agent ended with."""
+    story: dict[str, Any] = json.loads(path.with_suffix(".json").read_text())
+    return story
+
+
+def put_into(folder: Path, path: Path) -> Path:
+    """A copy of a stored state, in the place of a node's; never the file itself."""
+    folder.mkdir(exist_ok=True)
+    copyfile(path, folder / FILE)
+    return folder

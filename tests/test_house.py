@@ -1,0 +1,18 @@
+"""Rules of this house that nothing else checks."""
+
+import re
+from pathlib import Path
+
+TESTS = Path(__file__).parent
+
+NAP = re.compile(r"\bsleep\b(?!\(0\))|\bwait\([\d.]")
+"""Not `asyncio.sleep(0)`, which lets others run and takes no time."""
+
+
+def test_tests_wait_for_conditions_and_not_for_time_to_pass() -> None:
+    """Within a loop `support.waiting` does, and for other processes `support.elsewhere`.
+
+    Those tell nobody what happens in them: that module, and no other, naps between two looks.
+    """
+    naps = {path for path in TESTS.rglob("*.py") if NAP.search(path.read_text())}
+    assert naps == {TESTS / "support" / "elsewhere.py"}
