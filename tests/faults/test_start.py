@@ -174,7 +174,7 @@ def test_a_neighbours_certificate_that_is_missing(tmp_path: Path) -> None:
     ("table", "body", "words"),
     [
         ("privacy", "epsilon = -1", "privacy.epsilon: saw -1"),
-        ("source", 'kind = "carrier pigeon"', "source: saw "),
+        ("source", 'kind = "carrier pigeon"', "source.kind: saw 'carrier pigeon'"),
         ("agreed", "bounds = [1, 0]", "agreed.bounds: saw (1.0, 0.0)"),
         ("agreed", "bounds = [0, 1]\nrouds = 3", "agreed.rouds: saw \"a field called 'rouds'\""),
         ("owner", 'listen = "0.0.0.0:7401"', "owner.listen: saw '0.0.0.0:7401'"),

@@ -122,8 +122,8 @@ WRONG: dict[str, tuple[Callable[[Fields], None], str, str]] = {
     "deadline": (put("pace", "deadline", value=0), "pace.deadline", "greater than 0"),
     "last round": (put("pace", "last_round", value=0), "pace.last_round", "or equal to 1"),
     "level": (put("log", "level", value="loud"), "log.level", "'debug', 'info'"),
-    "source": (put("source", value={"kind": "magic"}), "source", "'stdin'"),
-    "no path": (put("source", value={"kind": "file"}), "source.file.path", "required"),
+    "source": (put("source", value={"kind": "magic"}), "source.kind", "one of stdin"),
+    "no path": (put("source", value={"kind": "file"}), "source.path", "required"),
 }  # fmt: skip
 
 
