@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from colme.sim.scenario import Scenario
     from colme.sim.study import simulate
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Agent",

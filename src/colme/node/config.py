@@ -1,6 +1,5 @@
 """A node's configuration: one validated object, from TOML or from Python."""
 
-import difflib
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -21,10 +20,11 @@ from pydantic import (
 
 from colme import naming
 from colme.configuration import Table, read_toml, validated
-from colme.errors import ConfigError, UnknownOption
+from colme.errors import ConfigError, UnknownOption, one_of
 from colme.protocol.algorithm import Algorithm
 from colme.protocol.algorithms import named, resolved
 from colme.protocol.rounds.paper import UNTUNED, Paper
+from colme.protocol.rounds.tracking import Tracking
 from colme.protocol.settings import Settings
 from colme.rules.decision import RULES, DecisionRule, Oracle, Situation
 from colme.rules.release import Profile
@@ -91,12 +91,15 @@ class Agreed(Table):
     @model_validator(mode="before")
     @classmethod
     def _as_in_the_first_version(cls, table: Any) -> Any:
-        """0.1.0 had two algorithms and called them rules."""
+        """0.1.0 had two algorithms, called them rules, and recommended tracking."""
         if not isinstance(table, Mapping) or "algorithm" in table:
             return table
-        if table.get("rule") not in ("recommended", "paper"):
+        names = {"recommended": Tracking.name, "paper": Paper.name}
+        rule = table.get("rule")
+        if not isinstance(rule, str) or rule not in names:
             return table
-        return {"algorithm" if key == "rule" else key: value for key, value in table.items()}
+        others = {key: value for key, value in table.items() if key != "rule"}
+        return {**others, "algorithm": names[rule]}
 
     @property
     def decision_rule(self) -> DecisionRule | None:
@@ -165,9 +168,7 @@ def _unknown(option: str, kind: str) -> ConfigError:
     if option in _OPTIONS:
         return UnknownOption(option, kind, [])
     known = sorted({*Agreed.model_fields, *_OPTIONS})
-    close = difflib.get_close_matches(option, known, n=1)
-    hint = f"{close[0]!r}, perhaps" if close else f"one of {', '.join(known)}"
-    return ConfigError(option, f"a field called {option!r}", hint)
+    return ConfigError(option, f"a field called {option!r}", one_of(option, known))
 
 
 class Privacy(Table):
