@@ -67,13 +67,22 @@ def _unknown(field: str, name: str, tables: "_Tables") -> ConfigError:
     own = sorted(tables.chosen.model_fields)
     if tables.tag is not None:
         if name in {one for table in tables.union for one in table.model_fields}:
-            return UnknownOption(field, tables.tag, [one for one in own if one not in _TAGS])
+            return UnknownOption(field, tables.tag, _options_of(tables.chosen))
         own = sorted({*own, *(one for table in tables.union for one in table.model_fields)})
     return ConfigError(field, f"a field called {name!r}", one_of(name, own))
 
 
-_TAGS = ("algorithm", "family", "distribution", "kind", "name")
-"""Which table it is, and what it is called: not among its options."""
+def _options_of(table: type[Table]) -> list[str]:
+    """Its fields, but for the one that says which table it is, and what it is called."""
+    return sorted(
+        name
+        for name, field in table.model_fields.items()
+        if name != "name" and len(_literals(field.annotation)) != 1
+    )
+
+
+def _literals(annotation: Any) -> tuple[Any, ...]:
+    return get_args(annotation) if get_origin(annotation) is Literal else ()
 
 
 class _Tables:
@@ -111,7 +120,7 @@ def _tagged(tables: list[type[Table]], tag: str) -> type[Table]:
     """The one with a field that says this and nothing else; the last one takes whatever is left."""
     for table in tables:
         for field in table.model_fields.values():
-            if get_origin(field.annotation) is Literal and tag in get_args(field.annotation):
+            if tag in _literals(field.annotation):
                 return table
     return tables[-1]
 

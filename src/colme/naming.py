@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from colme.errors import ConfigError
-from colme.rules.decision import RULES, DecisionRule
+from colme.rules.decision import RULES, DecisionRule, theta_from
 
 OBJECT = "object"
 """The key of the name in a table that also has the fields."""
@@ -20,7 +20,8 @@ def is_own(text: object) -> bool:
 
 
 def search_in(folder: Path) -> None:
-    """Look for modules there too, after everywhere else: beside the file that names them."""
+    """Look for modules there too: beside the file that names them."""
+    # At the end: a folder of scenarios must not shadow an installed module.
     place = str(folder.absolute())
     if place not in sys.path:
         sys.path.append(place)
@@ -42,8 +43,13 @@ def load(field: str, text: str) -> Any:
 def rule_from(value: Any, options: Mapping[str, Any]) -> DecisionRule:
     """A decision rule of the user's own: an object, or its name with the fields to make it with."""
     if isinstance(value, Mapping):
-        value, options = value.get(OBJECT), {**value, **options}
-        options.pop(OBJECT)
+        options = {name: one for name, one in {**value, **options}.items() if name != OBJECT}
+        value = value.get(OBJECT, value)
+    # As `plain_rule` wrote it, and as a configuration has it for the rules of the package.
+    options = {
+        name: theta_from(one) if name == "theta" and isinstance(one, Mapping) else one
+        for name, one in options.items()
+    }
     found = load("rule", value) if is_own(value) else value
     if not isinstance(found, DecisionRule) and callable(found):
         try:
@@ -72,9 +78,12 @@ def plain_rule(rule: DecisionRule) -> dict[str, Any]:
 
 def fields_of(rule: DecisionRule) -> dict[str, Any]:
     """The values that make this rule what it is, as plain data."""
-    values = dict(getattr(rule, "__dict__", {}))
     if is_dataclass(rule):
         values = {field.name: getattr(rule, field.name) for field in fields(rule)}
+    else:
+        slots = [name for kind in type(rule).__mro__ for name in getattr(kind, "__slots__", ())]
+        values = {name: getattr(rule, name) for name in slots if hasattr(rule, name)}
+        values |= getattr(rule, "__dict__", {})
     return {name: _plain(value) for name, value in sorted(values.items())}
 
 
@@ -83,7 +92,10 @@ def _plain(value: Any) -> Any:
         value = asdict(value)
     if isinstance(value, Mapping):
         return {str(key): _plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
+    if isinstance(value, set | frozenset):
+        # In an order of their own: that of a set differs from process to process.
+        return sorted((_plain(one) for one in value), key=repr)
+    if isinstance(value, list | tuple):
         return [_plain(one) for one in value]
     if callable(value):
         return text_of(value)

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -216,3 +217,10 @@ def test_to_end_a_feed_loses_nothing_that_was_acknowledged(
     if source.marked:
         rest, _ = run(source, content, form, marks=taker.marks)
         assert taker.values + rest.values == NUMBERS
+
+
+def test_every_kind_of_source_is_held_to_these_laws_or_has_no_feed() -> None:
+    """Samples by HTTP and made-up ones come without a feed: `test_owner.py`, `test_fleet.py`."""
+    tables = get_args(get_args(config.Source)[0])
+    kinds = {get_args(table.model_fields["kind"].annotation)[0] for table in tables}
+    assert kinds == {"file", "stdin"} | {"http", "synthetic"}

@@ -12,7 +12,8 @@ import pytest
 
 from colme.cli.app import run
 from colme.errors import StoreError
-from colme.node.state import REPLACED, Overview, backup, restore
+from colme.node.state import REPLACED, Overview, backup, database, restore
+from colme.node.state.database import FILE
 from colme.node.wire import Standing
 from colme.privacy.ledger import Ledger
 from support.stored import commit, opened, rounds
@@ -178,3 +179,50 @@ def test_the_state_that_a_restore_replaces_can_be_brought_back(tmp_path: Path) -
     assert Overview.of(folder).round == 1
     restore(folder / REPLACED, folder)
     assert (Overview.of(folder).round, Overview.of(folder).from_backup) == (2, True)
+
+
+def test_a_restore_leaves_no_log_of_what_it_replaces(tmp_path: Path) -> None:
+    """SQLite would play it into the copy: a mixture of two states."""
+    with closing(opened(tmp_path / "a")) as store:
+        commit(store, *islice(rounds(), 3))
+    backup(tmp_path / "a", tmp_path / "copy")
+    logs = [tmp_path / "a" / f"{FILE}-{log}" for log in ("wal", "shm", "journal")]
+    (tmp_path / "a" / FILE).unlink()
+    for log in logs:
+        log.write_bytes(b"of another state")
+    restore(tmp_path / "copy", tmp_path / "a")
+    assert not any(log.exists() for log in logs)
+    assert Overview.of(tmp_path / "a").taken == 3
+
+
+def test_an_empty_file_in_the_place_of_a_state_is_replaced(tmp_path: Path) -> None:
+    """It is what a power failure may leave of a new one."""
+    with closing(opened(tmp_path / "a")) as store:
+        commit(store, *islice(rounds(), 3))
+    backup(tmp_path / "a", tmp_path / "copy")
+    (tmp_path / "a" / FILE).write_bytes(b"")
+    restore(tmp_path / "copy", tmp_path / "a")
+    assert Overview.of(tmp_path / "a").taken == 3
+
+
+@pytest.mark.parametrize("code", [sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_PERM])
+def test_a_state_that_can_not_be_copied_now_is_not_taken_for_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    """It may be the newest there is: nothing is restored over it."""
+    with closing(opened(tmp_path / "a")) as store:
+        commit(store, *islice(rounds(), 3))
+    backup(tmp_path / "a", tmp_path / "copy")
+    before, checked = (tmp_path / "a" / FILE).read_bytes(), database.require_state
+
+    def out_of_luck(connection: sqlite3.Connection, path: Path) -> None:
+        if path.name == FILE:
+            error = sqlite3.OperationalError("out of luck")
+            error.sqlite_errorcode = code
+            raise error
+        checked(connection, path)
+
+    monkeypatch.setattr(database, "require_state", out_of_luck)
+    with pytest.raises(StoreError, match="not usable now"):
+        restore(tmp_path / "copy", tmp_path / "a")
+    assert (tmp_path / "a" / FILE).read_bytes() == before

@@ -1,5 +1,6 @@
 """The agent's moves: legal ones, and illegal ones that leave it as it was."""
 
+import json
 import math
 from collections.abc import Callable
 
@@ -12,14 +13,15 @@ from colme.errors import (
     MessageError,
     RemoteProtocolError,
     SampleError,
+    SnapshotError,
 )
 from colme.protocol.agent import Agent
-from colme.protocol.events import Begin, Deadline, Event, Observe, Received, Returned
+from colme.protocol.events import Begin, Deadline, Event, Observe, Part, Received, Returned
 from colme.protocol.messages import ConsensusMessage, Message, ReleaseMessage, SizeMessage
 from colme.protocol.rounds.paper import Paper
 from colme.protocol.rounds.state import Phase
 from colme.protocol.settings import Settings
-from colme.rules.decision import Oracle
+from colme.rules.decision import Oracle, ThresholdRule
 from colme.rules.release import Profile, Release
 
 PROFILE = Profile.bounded(0, 1, epsilon=2)
@@ -343,3 +345,53 @@ def test_an_agent_is_not_its_own_neighbour_nor_has_one_twice() -> None:
         make_agent("a", "me")
     with pytest.raises(ConfigError, match="every name once"):
         make_agent("a", "a")
+
+
+class Stumbling(ThresholdRule):
+    """A rule of the user's own that fails once."""
+
+    def __init__(self) -> None:
+        self.fails = True
+
+    def threshold(self, mine: Release, theirs: Release) -> float:
+        if self.fails:
+            self.fails = False
+            raise OSError("out of luck")
+        return 1.0
+
+
+def test_noise_that_a_failing_rule_left_unstored_is_stored_before_anything_of_it_is_sent() -> None:
+    """The release of a neighbour is there already, so that to begin is to decide."""
+    settings = Settings(
+        name="me", neighbours=("peer",), profile=PROFILE, algorithm=Paper(rule=Stumbling())
+    )
+    agent = Agent(settings)
+    stored = agent.snapshot()
+    stored |= agent.snapshot(agent.observe(0.5).persist)
+    agent.step(Received("peer", release(1)))
+    with pytest.raises(OSError, match="out of luck"):
+        agent.step(Begin(1, (7,)))
+    effects = agent.step(Deadline())
+    assert effects.persist == set(Part)
+    stored |= agent.snapshot(effects.persist)
+    assert Agent.restore(settings, stored).draws_due == ()
+
+
+def test_a_round_beyond_all_bounds_spends_no_noise() -> None:
+    agent = make_agent("peer")
+    agent.observe(0.5)
+    with pytest.raises(LocalProtocolError, match="round: saw"):
+        agent.step(Begin(2**63, (7,)))
+    assert len(agent.draws_due) == 1
+
+
+def test_errors_show_no_draw_and_no_stored_sum() -> None:
+    agent = make_agent("peer")
+    agent.observe(0.728123)
+    with pytest.raises(LocalProtocolError, match=r"noise: saw .'float'") as caught:
+        agent.step(Begin(1, (98765.0,)))  # type: ignore[arg-type]
+    assert "98765" not in str(caught.value)
+    text = json.dumps(agent.snapshot())
+    with pytest.raises(SnapshotError, match="saw 'str'") as refused:
+        Agent.restore(agent.settings, text)  # type: ignore[arg-type]
+    assert "0.728123" not in str(refused.value)

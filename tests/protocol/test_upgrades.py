@@ -41,7 +41,7 @@ def event_in(plain: dict[str, Any]) -> Event:
 def test_there_is_a_state_of_every_version_that_has_an_upgrade() -> None:
     versions = {json.loads(path.read_text())["snapshot"]["version"] for path in SNAPSHOTS}
     assert versions == UPGRADES.keys()
-    assert len(SNAPSHOTS) == 4 * len(versions)
+    assert len(SNAPSHOTS) == 6 * len(versions)
 
 
 @each_stored
@@ -62,24 +62,18 @@ def test_an_agent_of_an_earlier_version_goes_on_bit_by_bit(path: Path) -> None:
 
 
 @each_stored
-def test_an_upgrade_names_the_algorithm_and_leaves_the_stream_alone(path: Path) -> None:
+def test_an_upgrade_leaves_the_stream_alone_and_the_algorithm_open(path: Path) -> None:
+    """0.1.0 let either of its algorithms open a state, and did not write down which."""
     old, settings = json.loads(path.read_text())["snapshot"], settings_of(path)
     now = upgraded(old)
     assert now["version"] == VERSION
-    assert now["algorithm"] == settings.algorithm.name
+    assert now["algorithm"] is None
     assert now["stream"] == old["state"]["stream"]
     assert upgraded(now) == now
-    other = "paper" if now["algorithm"] == "tracking" else "tracking"
-    with pytest.raises(SnapshotError, match=f"algorithm: saw '{now['algorithm']}'"):
-        Agent.restore(replace(settings, algorithm=named(other)), old)
-
-
-def test_a_state_from_before_the_first_exchange_may_be_anybodys() -> None:
-    """Version 3 did not say whose it was; before anything was mixed, nothing depends on it."""
-    old = json.loads(SNAPSHOTS[0].read_text())["snapshot"]
-    old["state"] |= {"shared_rounds": 0, "age": 0}
-    assert upgraded(old)["algorithm"] is None
-    Agent.restore(settings_of(SNAPSHOTS[0]), old)
+    other = "paper" if settings.algorithm.name == "tracking" else "tracking"
+    squares = settings.algorithm.release_squares
+    agent = Agent.restore(replace(settings, algorithm=named(other, release_squares=squares)), old)
+    assert agent.snapshot()["algorithm"] == other
 
 
 def test_a_damaged_old_state_is_refused_without_showing_it() -> None:

@@ -9,11 +9,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from colme import naming
 from colme.errors import ConfigError
 from colme.privacy.mechanism import SeededLaplace
 from colme.protocol.network import Network
 from colme.protocol.rounds.paper import Paper
-from colme.rules.decision import DecisionRule, Oracle, ThresholdRule
+from colme.rules.decision import (
+    DecisionRule,
+    Oracle,
+    PowerTheta,
+    ThresholdRule,
+    TightBernstein,
+)
 from colme.rules.release import Profile, Release
 from colme.sim.engines.judged import Judge
 from colme.sim.scenario import Scenario
@@ -211,3 +218,44 @@ def test_what_can_not_be_called_is_no_algorithm() -> None:
         Scenario.build(algorithms=[{"algorithm": 3}])
     with pytest.raises(ConfigError, match=r"algorithms.0.algorithm: saw 'nowhere:at_all'"):
         Scenario.build(algorithms=["nowhere:at_all"])
+
+
+@pytest.mark.parametrize(
+    "algorithm",
+    [Paper(), Paper(rule=TightBernstein(PowerTheta(1, 0.5))), WithinErrors(2.0)],
+    ids=["paper", "tight", "own"],
+)
+def test_a_result_tells_the_scenario_it_was_made_with(algorithm: object) -> None:
+    scenario = Scenario.build(**SMALL, algorithms=[algorithm])
+    again = Scenario.of_result(simulate(scenario))
+    assert again == scenario
+    assert simulate(again).mse.equals(simulate(scenario).mse)
+
+
+@pytest.mark.parametrize("rule", [{}, {"name": "bernstein"}, {"object": None}])
+def test_a_table_that_names_no_rule_is_refused(rule: dict[str, object]) -> None:
+    with pytest.raises(ConfigError, match=r"algorithms.0.*rule: saw"):
+        Scenario.build(algorithms=[{"algorithm": "paper", "rule": rule}])
+
+
+def test_a_baseline_of_ones_own_is_told_one_epsilon_or_refused() -> None:
+    epsilons = [1.0, 2.0] * 20
+    with pytest.raises(ConfigError, match="one epsilon for all, or another algorithm"):
+        Scenario.build(**SMALL, epsilon_per_agent=epsilons, algorithms=[lambda run: None])
+
+
+class Slotted(ThresholdRule):
+    """Neither a dataclass nor with a dict of its own."""
+
+    __slots__ = ("members", "width")
+
+    def __init__(self, width: float) -> None:
+        self.width = width
+        self.members = frozenset({"b", "a", "c"})
+
+    def threshold(self, mine: Release, theirs: Release) -> float:
+        return self.width
+
+
+def test_the_identity_of_a_rule_is_all_its_fields_in_one_order() -> None:
+    assert naming.fields_of(Slotted(2.0)) == {"members": ["a", "b", "c"], "width": 2.0}

@@ -16,7 +16,7 @@ from rich.table import Table
 
 from colme.cli.values import numbers
 from colme.node.trial import Fleet, Outcome, Plan, Sight, outcome, prepare
-from colme.protocol.algorithms import resolved
+from colme.protocol.algorithms import ALGORITHMS, ALIASES, resolved
 
 DEFAULT = Plan()
 
@@ -34,7 +34,7 @@ def fleet(
         float, typer.Option(help="Privacy of each sample (event level, replace-one); inf for none.")
     ] = DEFAULT.epsilon,
     algorithm: Annotated[
-        str, typer.Option(help="recommended, or by its own name: tracking, paper.")
+        str, typer.Option(help=f"{', '.join([*ALIASES, *ALGORITHMS])}.")
     ] = "recommended",
     seed: Annotated[int, typer.Option(help="Seed of graph, classes and data.", min=0)] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, nothing else.")] = False,

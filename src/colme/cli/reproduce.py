@@ -9,9 +9,9 @@ from colme.cli import running
 from colme.cli.running import Out, Seed, Threads
 from colme.report import curves
 from colme.report.harm import error_and_harm
+from colme.sim.figures import PAPER
 from colme.sim.figures import figure1 as paper
 from colme.sim.figures import figure2 as beyond
-from colme.sim.figures.presets import PAPER
 
 reproduce = typer.Typer(help="Reproduce a figure of the paper, with its claims measured.")
 

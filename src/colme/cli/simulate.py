@@ -14,7 +14,7 @@ from colme import naming
 from colme.cli import running
 from colme.cli.values import numbers, whole_numbers, words
 from colme.errors import ConfigError
-from colme.sim.figures.presets import PRESETS
+from colme.sim.figures import PRESETS
 from colme.sim.scenario import NAMES, Scenario
 from colme.sim.study import RESULT
 

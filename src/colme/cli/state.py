@@ -68,7 +68,7 @@ def _print(overview: room.Overview) -> None:
     console = Console(highlight=False, markup=False)
     origin = ", restored from a backup" if overview.from_backup else ""
     console.print(f"{overview.name}: epoch {overview.epoch}, round {overview.round}{origin}")
-    console.print(f"algorithm: {overview.algorithm or 'not stored yet'}")
+    console.print(f"algorithm: {overview.algorithm or 'not named yet'}")
     if overview.floor:
         console.print(f"begins after round {overview.floor}: an earlier state was lost")
     ledger = overview.ledger

@@ -1,4 +1,4 @@
-"""What every algorithm says: what it releases and when, what it exchanges, how it answers."""
+"""What every algorithm says: what it releases, how it decides, what it exchanges and answers."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ class Exchange(ABC):
 
 
 class Algorithm(ABC):
-    """One object, shared by library, simulator and node; `colme.algorithms` lists those with names.
+    """One object, shared by library, simulator and node; `algorithms.py` lists those with names.
 
     Frozen, with its options as fields. It holds no state: what an agent remembers is in its
     `OwnData` and in the `Exchange` that the algorithm makes for it.

@@ -43,16 +43,19 @@ def load(data: Mapping[str, Any], settings: Settings, *, exchange: type) -> Rest
     And for the same bounds: sums are kept in steps of their lattice.
     """
     if not isinstance(data, Mapping):
-        raise SnapshotError("snapshot", data, "a mapping with version, name, bounds and parts")
+        # Not the content: it has exact sums in it, which no error may show.
+        expected = "a mapping with version, name, bounds and parts"
+        raise SnapshotError("snapshot", type(data).__name__, expected)
     data = upgraded(data)
-    for field, expected in (
-        ("name", settings.name),
-        ("bounds", list(settings.profile.bounds)),
-        ("algorithm", settings.algorithm.name),
-    ):
-        # A state from before the first exchange of an earlier version may be anybody's.
-        if data.get(field) != expected and not (field == "algorithm" and data.get(field) is None):
-            raise SnapshotError(field, data.get(field), repr(expected))
+    own: dict[str, object] = {
+        "name": settings.name,
+        "bounds": list(settings.profile.bounds),
+        "algorithm": settings.algorithm.name,
+    }
+    for field, mine in own.items():
+        # 0.1.0 did not say which algorithm: it is whoever's opens it.
+        if data.get(field) != mine and not (field == "algorithm" and data.get(field) is None):
+            raise SnapshotError(field, data.get(field), repr(mine))
     # Nothing in the stream takes a default: a sample could then be noised twice, or not at all.
     stream: Stream = _typed(Stream, data.get(Part.STREAM), Part.STREAM, exact=True)
     squares = settings.algorithm.release_squares

@@ -90,7 +90,9 @@ class Stream:
             expected = f"{self.blocks_due * per_block}: {per_block} for each block just closed"
             raise LocalProtocolError("noise", f"{len(noise)} draws", expected)
         if not all(isinstance(draw, int) for draw in noise):
-            raise LocalProtocolError("noise", noise, "whole numbers of lattice steps")
+            # Their types, not the draws: who sees those can take them off again.
+            kinds = [type(draw).__name__ for draw in noise]
+            raise LocalProtocolError("noise", kinds, "whole numbers of lattice steps")
         self.released_count, self.released = self.closed_count, self.closed
         self.noise = self.noise.plus(
             sum(noise[::per_block]), sum(noise[1::per_block]) if squares else 0

@@ -14,17 +14,19 @@ VERSION = 4
 def upgraded(data: Mapping[str, Any]) -> dict[str, Any]:
     """A snapshot of any version as one of this version."""
     now, version = dict(data), data.get("version")
-    if isinstance(version, int) and version > VERSION:
+    if type(version) is not int:
+        raise SnapshotError("version", type(version).__name__, "a whole number")
+    if version > VERSION:
         expected = f"at most {VERSION}: a newer colme wrote this state; go on with that one"
         raise SnapshotError("version", version, expected)
-    while now.get("version") != VERSION:
-        step = UPGRADES.get(now.get("version"))
+    while now["version"] != VERSION:
+        step = UPGRADES.get(now["version"])
         if step is None:
             known = ", ".join(map(str, [*UPGRADES, VERSION]))
-            raise SnapshotError("version", now.get("version"), f"one of {known}")
+            raise SnapshotError("version", now["version"], f"one of {known}")
         try:
             now = step(now)
-        except (KeyError, TypeError, AttributeError):
+        except (KeyError, TypeError, ValueError, AttributeError):
             # Not the content: it has exact sums in it, which no error may show.
             raise SnapshotError(
                 "state", "something else", f"a state of version {version}"
@@ -33,15 +35,14 @@ def upgraded(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _in_parts(old: dict[str, Any]) -> dict[str, Any]:
-    """3 -> 4: the stream apart from the rounds, and the algorithm by name."""
+    """3 -> 4: the stream apart from the rounds, and a place for the algorithm's name."""
     state = dict(old["state"])
     stream = state.pop("stream")
-    # Version 3 did not name it. Only tracking counts shared rounds; an age without them is the
-    # paper's; before the first mix nothing tells, and nothing depends on it.
-    algorithm = "tracking" if state["shared_rounds"] else "paper" if state["age"] else None
     return {
         "version": 4,
-        "algorithm": algorithm,
+        # Version 3 did not name it, and let both open the same state; nothing in it tells for
+        # sure. It is whoever's opens it, paper or tracking, as it was then.
+        "algorithm": None,
         "name": old["name"],
         "bounds": old["bounds"],
         "stream": stream,
@@ -49,5 +50,5 @@ def _in_parts(old: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-UPGRADES: Mapping[Any, Callable[[dict[str, Any]], dict[str, Any]]] = {3: _in_parts}
+UPGRADES: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]] = {3: _in_parts}
 """From each version to the next."""

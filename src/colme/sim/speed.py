@@ -3,7 +3,7 @@
 import time
 from statistics import median
 
-from colme.sim.figures.comparison import GALANTES
+from colme.sim.figures import GALANTES
 from colme.sim.scenario import Scenario
 from colme.sim.study import Batch, Study
 

@@ -243,6 +243,8 @@ class Driver:
             return
         first, self.began = self.began is None, self.began or time()
         self._journal.apply(Effects(persist=self._observe(self._supply(number))))
+        # Drawn, applied and queued to be stored with no await in between: noise drawn a second time
+        # for a block would leak it.
         draws = tuple(self._noise(scale) for scale in self.agent.draws_due)
         self._step(Begin(number, draws))
         counts = self.agent.counts

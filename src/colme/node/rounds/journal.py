@@ -133,6 +133,8 @@ class Journal:
         if pending.persist or pending.stored:
             # A part alone is no state yet where there is none.
             parts = EVERYTHING if self._store.snapshot is None else pending.persist
+            # No await from here to the commit: ledger entry, snapshot and bytes are of one moment,
+            # or what was noised meanwhile would be stored as released, and not be listed.
             ledger, number = Ledger.of(self._agent), self._agent.round
             released = [m for _, m in pending.send if isinstance(m, ReleaseMessage)]
             standings, self._standings = self._standings, {}

@@ -2,7 +2,7 @@
 
 from colme.node.wire import Reason, Refused
 from colme.protocol.messages import ConsensusMessage, Message, ReleaseMessage
-from colme.protocol.rounds.paper import Paper
+from colme.protocol.rounds.exchange import RoundsAlgorithm
 from colme.protocol.settings import Settings
 from colme.rules.pooling import LARGEST_EXCESS
 
@@ -23,8 +23,10 @@ def require_plausible(peer: str, message: Message, settings: Settings) -> None:
                 expected = f"within {far:g} of {profile.midpoint:g}, as its variance allows"
                 raise Refused(Reason.INVALID_VALUE, peer, "mean", release.mean, expected)
         case ConsensusMessage(value=value, weight=weight, excess=excess):
-            # The paper's value is the mean itself, and starts at 0, wherever the bounds are.
-            weight = 1.0 if isinstance(settings.algorithm, Paper) else weight
+            # Without a weight it is the mean itself, which starts at 0, wherever the bounds are.
+            algorithm = settings.algorithm
+            weighted = isinstance(algorithm, RoundsAlgorithm) and algorithm.weighted
+            weight = weight if weighted else 1.0
             far = weight * (HALF_RANGES * profile.half_range + abs(profile.midpoint))
             if not abs(value - weight * profile.midpoint) <= far:
                 expected = f"a mean near {profile.midpoint:g}, and a weight that is not negative"

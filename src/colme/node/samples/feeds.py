@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from math import sqrt
 from pathlib import Path
 from stat import S_ISREG
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, Protocol, assert_never
 
 import numpy as np
 
@@ -35,14 +35,18 @@ def make_feed(
     spec: config.Source, *, marks: Mapping[str, int], refused: TellRefused
 ) -> Feed | None:
     """The feed that a configuration asks for; none where samples come without one."""
-    if isinstance(spec, config.StdinSource):
-        if sys.stdin is None:
-            expected = "an open standard input, or another kind of source"
-            raise ConfigError("source.kind", "stdin, which is closed", expected)
-        return StdinFeed(SampleReader(spec.column, refused))
-    if isinstance(spec, config.FileSource):
-        return FileFeed(spec, marks=marks, refused=refused)
-    return None
+    match spec:
+        case config.StdinSource():
+            if sys.stdin is None:
+                expected = "an open standard input, or another kind of source"
+                raise ConfigError("source.kind", "stdin, which is closed", expected)
+            return StdinFeed(SampleReader(spec.column, refused))
+        case config.FileSource():
+            return FileFeed(spec, marks=marks, refused=refused)
+        case config.HttpSource() | config.SyntheticSource():
+            return None  # The owner's side brings them, and the rounds.
+        case _:
+            assert_never(spec)
 
 
 def make_noise(spec: config.Source) -> NoiseSource:

@@ -9,10 +9,8 @@ from typing import Any, Self
 
 from colme import naming
 from colme.node.config import Agreed
+from colme.node.wire import PROTOCOL
 from colme.rules.decision import RULES, DecisionRule
-
-PROTOCOL = "colme.v1"
-"""The package of `neighbour.proto`."""
 
 
 @dataclass(frozen=True, slots=True)

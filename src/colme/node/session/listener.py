@@ -11,7 +11,7 @@ from grpc.aio import Server, ServicerContext, server
 
 from colme.errors import NetworkError
 from colme.node.trust import Trust, server_options
-from colme.node.wire import Reason, Refused, message_in, parse_frame, pb, reply_of
+from colme.node.wire import SERVICE, Reason, Refused, message_in, parse_frame, pb, reply_of
 from colme.protocol.messages import Message
 
 HELLO_SECONDS = 10.0
@@ -68,7 +68,7 @@ class Listener:
         handler: grpc.RpcMethodHandler[bytes, bytes]
         handler = grpc.stream_stream_rpc_method_handler(self._call)
         self._server.add_generic_rpc_handlers(
-            (grpc.method_handlers_generic_handler("colme.v1.Neighbour", {"Session": handler}),)
+            (grpc.method_handlers_generic_handler(SERVICE, {"Session": handler}),)
         )
         credentials = self._trust.server_credentials(
             partial(self._loop.call_soon_threadsafe, self._met)

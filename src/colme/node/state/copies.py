@@ -36,13 +36,15 @@ def restore(file: Path, folder: Path) -> None:
     with database.in_words(path), ExitStack() as undo:
         undo.callback(Lock.take(folder).release)
         copy = _marked_copy(file, folder, undo)
-        if path.exists():
+        # An empty file is what a power failure may leave of a state that was never written.
+        if path.exists() and path.stat().st_size:
             # A damaged one is not worth keeping. One that can't be kept for another reason is: it
             # may be the newest there is, so nothing is restored then.
             with suppress(database.DamagedState):
                 _marked_copy(path, folder, undo).rename(folder / REPLACED)
         # The state first: without its log it would be an older one, and not known as such.
-        for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
+        # And no log of it may stay, of either kind: it would be played into the copy.
+        for name in (path.name, *(f"{path.name}-{log}" for log in ("wal", "shm", "journal"))):
             with suppress(FileNotFoundError):
                 (folder / name).unlink()
             database.sync_folder(folder)

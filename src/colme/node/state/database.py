@@ -73,10 +73,11 @@ def trouble(path: Path, error: sqlite3.Error | OSError) -> StoreError:
         reason = (error.strerror or str(error)).lower()
         return StoreError("state", f"{path}: {reason}", "a folder that this user may write")
     # The low byte is the kind of trouble, the rest says where in SQLite it came from.
-    known = _TROUBLE.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
-    if known is None:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR):
         return damaged(path, str(error))
-    return StoreError("state", f"{path}: {known[0]} ({error})", known[1])
+    what, remedy = _TROUBLE.get(code, ("not usable now", "a machine and a disk that work"))
+    return StoreError("state", f"{path}: {what} ({error})", remedy)
 
 
 class DamagedState(StoreError):  # noqa: N818 (it reads as what it is)

@@ -19,7 +19,7 @@ class Overview:
 
     name: str
     algorithm: str | None
-    """None where nothing tells: nothing was stored yet, or 0.1.0 did before its first exchange."""
+    """None where nothing tells: nothing was stored yet, or 0.1.0 did, which did not name it."""
     created: str
     from_backup: bool
     epoch: int

@@ -186,7 +186,7 @@ class Store:
 
     def _require_own(self, stored: Stored) -> None:
         settings, snapshot = self._settings, stored.snapshot or {}
-        # 0.1.0 did not name its algorithm before the first exchange.
+        # 0.1.0 did not name its algorithm.
         algorithm = snapshot.get("algorithm") or settings.algorithm.name
         for setting, seen, expected in (
             ("name", settings.name, stored.name),
@@ -201,6 +201,16 @@ class Store:
                     "would noise a second time whatever samples it is fed again"
                 )
                 raise ConfigError(setting, seen, remedy)
+        self._require_same_squares(snapshot.get("stream", {}))
+
+    def _require_same_squares(self, stream: Mapping[str, Any]) -> None:
+        """Before anything is written: squares of blocks noised without them have no noise."""
+        squares = self._settings.algorithm.release_squares
+        if stream.get("blocks") and stream["with_squares"] != squares:
+            was = "unknown" if stream["with_squares"] else "known"
+            expected = f"the variance {was}, as when the blocks in {self._path} were released"
+            seen = "unknown" if squares else "known"
+            raise ConfigError("privacy.sigma2", seen, expected)
 
     def _reopen(self) -> None:
         before = Progress.of(self.snapshot)

@@ -12,7 +12,7 @@ from colme.node.state.database import damaged, newer
 from colme.node.wire import Standing
 from colme.privacy.ledger import Entry
 from colme.protocol.events import Part
-from colme.protocol.upgrades import VERSION, upgraded
+from colme.protocol.upgrades import VERSION
 
 HEAD = "head"
 """The row of what a snapshot has beside its parts: whose it is, of which version and algorithm."""
@@ -55,10 +55,9 @@ class Progress:
         """Of `Agent.snapshot`; None is an agent that has not begun."""
         if snapshot is None:
             return cls()
-        now = upgraded(snapshot)
-        stream = now["stream"]
+        stream = snapshot["stream"]
         return cls(
-            round=now["exchange"]["round"],
+            round=snapshot["exchange"]["round"],
             taken=stream["count"],
             released=stream["released_count"],
             blocks=stream["blocks"],
@@ -158,4 +157,5 @@ def _snapshot(rows: Mapping[str, Any]) -> dict[str, Any] | None:
     version = head["version"]
     if version > VERSION:
         raise newer("version", version, VERSION)
-    return head | {part.value: json.loads(rows[part]) for part in Part}
+    # A state of an earlier version may lack a part: its upgrade adds it, and `read` misses it.
+    return head | {part.value: json.loads(rows[part]) for part in Part if part in rows}

@@ -4,6 +4,8 @@ from colme.node.wire import neighbour_pb2 as pb
 from colme.node.wire.codec import (
     LARGEST_FRAME,
     METHOD,
+    PROTOCOL,
+    SERVICE,
     encode,
     from_wire,
     message_in,
@@ -18,6 +20,8 @@ from colme.node.wire.standing import Standing
 __all__ = [
     "LARGEST_FRAME",
     "METHOD",
+    "PROTOCOL",
+    "SERVICE",
     "Reason",
     "Refused",
     "Standing",

@@ -12,7 +12,10 @@ from colme.node.wire.standing import Standing
 from colme.protocol.messages import Message, ReleaseMessage
 from colme.rules.release import Release
 
-METHOD = "/colme.v1.Neighbour/Session"
+PROTOCOL = pb.DESCRIPTOR.package
+"""What neighbours must both speak: the package of `neighbour.proto`."""
+SERVICE = pb.DESCRIPTOR.services_by_name["Neighbour"].full_name
+METHOD = f"/{SERVICE}/Session"
 LARGEST_FRAME = 16 * 1024
 """Bytes. A frame has less than 100, a hello less than 1,000."""
 
@@ -84,9 +87,10 @@ def reply_of(error: Refused) -> bytes:
 
 def to_wire(standing: Standing) -> pb.Standing:
     """As sent."""
-    return pb.Standing(epoch=standing.epoch, round=standing.round)
+    return pb.Standing(**form_of(Standing).written(standing))
 
 
 def from_wire(standing: pb.Standing) -> Standing:
     """As received."""
-    return Standing(epoch=standing.epoch, round=standing.round)
+    made: Standing = form_of(Standing).read(standing)
+    return made

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 from colme.errors import LocalProtocolError, RemoteProtocolError
 from colme.protocol.algorithm import Algorithm, Exchange
@@ -17,7 +18,13 @@ from colme.protocol.events import (
     Received,
     Returned,
 )
-from colme.protocol.messages import ConsensusMessage, Message, ReleaseMessage, SizeMessage
+from colme.protocol.messages import (
+    LARGEST_ROUND,
+    ConsensusMessage,
+    Message,
+    ReleaseMessage,
+    SizeMessage,
+)
 from colme.protocol.own_data import OwnData
 from colme.protocol.rounds.state import EXCHANGE, Peer, Phase, RoundState
 from colme.rules.decision import DecisionRule
@@ -34,6 +41,9 @@ class RoundsAlgorithm(Algorithm):
     """What an algorithm in rounds decides beyond the order of the exchanges."""
 
     __slots__ = ()
+
+    weighted: ClassVar[bool] = False
+    """Whether what is shared is a numerator with its weight, or the mean itself."""
 
     @property
     @abstractmethod
@@ -63,7 +73,11 @@ class Rounds(Exchange):
         self._algorithm = algorithm
         self._own = own
         # In name order: float addition is not associative, and every run must repeat the same sums.
-        self.state = RoundState(peers={name: Peer() for name in sorted(neighbours)})
+        self.state = RoundState(round=0, peers={name: Peer() for name in sorted(neighbours)})
+        # What has changed and has not been asked to be stored yet. A step that raises after noise
+        # was spent, as a rule of the user's own may make it, leaves it here for the next one:
+        # nothing made of that noise goes out before the noise itself is stored.
+        self._owed: frozenset[Part] = frozenset()
 
     def resume(self, state: RoundState) -> None:
         """Who stayed is remembered; a new neighbour starts as an unknown one."""
@@ -131,9 +145,11 @@ class Rounds(Exchange):
         state = self.state
         if state.phase is not Phase.IDLE:
             raise LocalProtocolError("round", number, f"round {state.round} to end first")
-        if number <= state.round:
+        if not state.round < number <= LARGEST_ROUND:
             raise LocalProtocolError("round", number, f"a round after {state.round}")
+        # After all checks: a Begin that is refused must not spend noise.
         self._own.publish(noise)
+        self._owed = EVERYTHING
         for peer in state.peers.values():
             if state.round > 0:
                 peer.judge_round()
@@ -141,9 +157,7 @@ class Rounds(Exchange):
         state.round = number
         state.phase = Phase.RELEASE
         message = ReleaseMessage(round=number, release=self.release)
-        return self._close_exchanges(
-            send=[(name, message) for name in state.peers], persist=EVERYTHING
-        )
+        return self._close_exchanges(send=[(name, message) for name in state.peers])
 
     def _peer(self, name: str) -> Peer:
         peer = self.state.peers.get(name)
@@ -170,11 +184,7 @@ class Rounds(Exchange):
         return self._close_exchanges()
 
     def _close_exchanges(
-        self,
-        *,
-        send: Outbox | None = None,
-        persist: frozenset[Part] = frozenset(),
-        at_least_one: bool = False,
+        self, *, send: Outbox | None = None, at_least_one: bool = False
     ) -> Effects:
         """Go on through the round for as long as nobody has to be waited for."""
         state = self.state
@@ -190,8 +200,9 @@ class Rounds(Exchange):
                     send += self._mix()
                 case Phase.CONSENSUS:
                     self._keep_consensus_values()
-                    persist |= {Part.EXCHANGE}
-        return Effects(persist=persist, send=tuple(send))
+                    self._owed |= {Part.EXCHANGE}
+        owed, self._owed = self._owed, frozenset()
+        return Effects(persist=owed, send=tuple(send))
 
     def _all_delivered(self) -> bool:
         phase = self.state.phase

@@ -134,8 +134,9 @@ class RoundState:
     no message of a round that it has seen.
     """
 
-    round: int = 0
-    """The last round begun; 0 before the first."""
+    round: int
+    """The last round begun; 0 before the first. It has no default: a stored state without it would
+    fall back."""
     phase: Phase = Phase.IDLE
     """Which exchange of it is open."""
     consensus: float = 0.0

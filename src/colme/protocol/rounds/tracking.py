@@ -32,6 +32,7 @@ class Tracking(RoundsAlgorithm):
     """Private, yet as good as public once classes are told apart; nothing to tune."""
 
     name: ClassVar[str] = "tracking"
+    weighted: ClassVar[bool] = True
 
     release_squares: bool = False
 

@@ -1,15 +1,6 @@
 """One interface, `Engine`, for whatever runs in the simulator: algorithms, baselines, one's own."""
 
-from colme.sim.engines.baselines import (
-    Baseline,
-    BColmeTable,
-    CColmeTable,
-    ColmeTable,
-    IdealTable,
-    LocalTable,
-    PrivateColmeTable,
-    Run,
-)
+from colme.sim.engines.baselines import BASELINES, Baseline, Run
 from colme.sim.engines.engine import (
     AlgorithmTable,
     Cell,
@@ -20,33 +11,33 @@ from colme.sim.engines.engine import (
     Setting,
     World,
 )
-from colme.sim.engines.measure import MEASURED, FloatArray, Record
+from colme.sim.engines.measure import MEASURED, FloatArray, Record, of_answers, of_decisions
 from colme.sim.engines.own import OwnTable
 from colme.sim.engines.paper import PaperEngine, PaperTable
 from colme.sim.engines.tracking import TrackingTable
 
+TABLES = (PaperTable, TrackingTable, *BASELINES)
+"""Of all algorithms that have a name."""
+
 __all__ = [
     "MEASURED",
+    "TABLES",
     "AlgorithmTable",
-    "BColmeTable",
     "Baseline",
-    "CColmeTable",
     "Cell",
     "Chunk",
-    "ColmeTable",
     "Cost",
     "Engine",
     "Entrant",
     "FloatArray",
-    "IdealTable",
-    "LocalTable",
     "OwnTable",
     "PaperEngine",
     "PaperTable",
-    "PrivateColmeTable",
     "Record",
     "Run",
     "Setting",
     "TrackingTable",
     "World",
+    "of_answers",
+    "of_decisions",
 ]

@@ -110,15 +110,26 @@ class AlgorithmTable(Table):
     name: str = ""
     """What the results call it, if not by its own name."""
 
-    engine: ClassVar[type["Engine"]]
+    algorithm: Any
+    """Its own name, or an object of the user's own."""
 
     private: ClassVar[bool] = True
     """Whether epsilon matters; what does not depend on it is computed once."""
 
     @property
+    def engine(self) -> type["Engine"]:
+        """What runs it."""
+        raise NotImplementedError
+
+    @property
+    def needs_one_epsilon(self) -> bool:
+        """Whether all agents must have the same."""
+        return False
+
+    @property
     def label(self) -> str:
         """What the results call it."""
-        return self.name or str(getattr(self, "algorithm", ""))
+        return self.name or str(self.algorithm)
 
 
 Entrant = tuple[AlgorithmTable, int]

@@ -1,6 +1,5 @@
 """A baseline or an engine of the user's own: an object from Python, or `module:attribute`."""
 
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from pydantic import ConfigDict, field_serializer, model_validator
@@ -8,43 +7,7 @@ from pydantic import ConfigDict, field_serializer, model_validator
 from colme import naming
 from colme.errors import ConfigError
 from colme.sim.engines.baselines import Baseline, BaselineEngine, BaselineTable, Run
-from colme.sim.engines.engine import Cell, Chunk, Cost, Engine, Entrant, Setting, World
-from colme.sim.engines.measure import Record
-
-
-class OwnEngine(Engine):
-    """Passes everything on to the engine that the table names, or to baselines of its making."""
-
-    work: ClassVar[float] = 50.0
-
-    @classmethod
-    def prepare(cls, setting: Setting, entrants: Sequence[Entrant]) -> list[Any]:
-        """Each entrant is on its own."""
-        return [
-            (kind, kind.prepare(setting, [(table, level)]))
-            for table, level in entrants
-            for kind in [_engine_of(table)]
-        ]
-
-    def __init__(self, world: World, entrants: Sequence[Entrant], prepared: list[Any]) -> None:
-        super().__init__(world, entrants, prepared)
-        self._inside: dict[Cell, Engine] = {
-            (table.label, level): kind(world, [(table, level)], ready)
-            for (table, level), (kind, ready) in zip(entrants, prepared, strict=True)
-        }
-
-    def advance(self, chunk: Chunk) -> None:
-        """One after the other."""
-        for engine in self._inside.values():
-            engine.advance(chunk)
-
-    def cost(self, cell: Cell) -> Sequence[Cost]:
-        """As the engine counts it."""
-        return self._inside[cell].cost(cell)
-
-    def measured(self) -> dict[Cell, Record]:
-        """What the engines have recorded."""
-        return {cell: engine.measured()[cell] for cell, engine in self._inside.items()}
+from colme.sim.engines.engine import Engine
 
 
 class OwnTable(BaselineTable):
@@ -56,10 +19,18 @@ class OwnTable(BaselineTable):
 
     model_config = ConfigDict(extra="allow", arbitrary_types_allowed=True)
 
-    engine: ClassVar[type[Engine]] = OwnEngine
     private: ClassVar[bool] = True
 
-    algorithm: Any
+    @property
+    def engine(self) -> type[Engine]:
+        """The object itself, or the one that runs baselines."""
+        made = self.made
+        return made if isinstance(made, type) and issubclass(made, Engine) else BaselineEngine
+
+    @property
+    def needs_one_epsilon(self) -> bool:
+        """A baseline is told one profile; an engine can ask for everybody's."""
+        return self.engine is BaselineEngine
 
     @model_validator(mode="after")
     def _can_be_called(self) -> "OwnTable":
@@ -92,9 +63,3 @@ class OwnTable(BaselineTable):
         """The player of one run."""
         player: Baseline = self.made(run, **self.options)
         return player
-
-
-def _engine_of(table: Any) -> type[Engine]:
-    made = table.made
-    is_engine = isinstance(made, type) and issubclass(made, Engine)
-    return made if is_engine else BaselineEngine

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from pydantic import ConfigDict, field_serializer, model_validator
@@ -30,8 +30,10 @@ from colme.sim.kernel import (
     ORACLE,
     PER_EDGE,
     Algorithms,
+    Array,
     Edges,
     Form,
+    RunningMeans,
     at_most,
     edge_totals,
     new_graph,
@@ -67,6 +69,8 @@ class _Prepared:
     rule: DecisionRule | None
     z: FloatArray
     """[T + 1]: its thresholds among equals, where it has any."""
+    alpha: tuple[int, int]
+    """Stride and offset of its schedule."""
 
     @property
     def inclusive(self) -> bool:
@@ -110,7 +114,7 @@ class PaperEngine(Engine):
         """Whether drawing and all rounds can be one compiled loop."""
         return not self._judges
 
-    def simulate(self, first: int, last: int, stream: Any, local_error: Any) -> None:
+    def simulate(self, first: int, last: int, stream: RunningMeans, local_error: Array) -> None:
         """Draw the rounds first..last and go through them, with nobody else looking on."""
         stride = self._algorithms.edge_z.shape[2] if self._own_thresholds else last
         for start in range(first, last + 1, stride):
@@ -122,7 +126,7 @@ class PaperEngine(Engine):
         for one in self._own_thresholds.values():
             one.fill(first, last, self.world.form[0].dtype)
 
-    def _simulate(self, first: int, last: int, stream: Any, local_error: Any) -> None:
+    def _simulate(self, first: int, last: int, stream: RunningMeans, local_error: Array) -> None:
         simulate(
             self.world.form,
             first,
@@ -193,8 +197,6 @@ class PaperTable(AlgorithmTable):
 
     model_config = ConfigDict(extra="allow", arbitrary_types_allowed=True)
 
-    engine: ClassVar[type[Engine]] = PaperEngine
-
     algorithm: Literal["paper"] = "paper"
     rule: str | DecisionRule = "bernstein"
     """bernstein, tight, optimistic, oracle; or one's own: an object, or module:attribute."""
@@ -216,6 +218,11 @@ class PaperTable(AlgorithmTable):
             raise ConfigError("rule", self.rule, one_of(self.rule, [*RULES, "module:attribute"]))
         self.rule_in(_ANYWHERE)
         return self
+
+    @property
+    def engine(self) -> type[Engine]:
+        """The SIMD kernel."""
+        return PaperEngine
 
     @field_serializer("rule")
     def _plain_rule(self, rule: str | DecisionRule) -> Any:
@@ -244,16 +251,16 @@ def _prepare(setting: Setting, table: AlgorithmTable, level: int) -> _Prepared:
     profiles = list(setting.profiles[level])
     strictest = min(profile.epsilon for profile in profiles)
     rule = table.rule_in(Situation(agents=setting.agents, degree=setting.degree, epsilon=strictest))
-    z = np.zeros(setting.rounds + 1)
+    z, alpha = np.zeros(setting.rounds + 1), _ALPHA[table.alpha]
     if rule is None:
-        return _Prepared(ORACLE, None, z)
+        return _Prepared(ORACLE, None, z, alpha)
     if not isinstance(rule, ThresholdRule):
-        return _Prepared(GIVEN, rule, z)
+        return _Prepared(GIVEN, rule, z, alpha)
     try:
         z[1:] = thresholds.table(rule, profiles[0], setting.rounds)
     except thresholds.LooksAtMeans:
-        return _Prepared(GIVEN, rule, z)
-    return _Prepared(COMMON if len(profiles) == 1 else PER_EDGE, rule, z)
+        return _Prepared(GIVEN, rule, z, alpha)
+    return _Prepared(COMMON if len(profiles) == 1 else PER_EDGE, rule, z, alpha)
 
 
 def kernel_algorithms(
@@ -272,8 +279,7 @@ def kernel_algorithms(
     affordable = min(64, EDGE_THRESHOLDS // max(edges.indices.size, 1))
     rows = max(rows_for(setting.agents, form), affordable)
     shape = (edges.indices.size, rows) if per_edge else (1, 1)
-    tables = [table for table, _ in entrants if isinstance(table, PaperTable)]
-    alpha = np.array([_ALPHA[table.alpha] for table in tables], np.int32).reshape(-1, 2)
+    alpha = np.array([one.alpha for one in prepared], np.int32).reshape(-1, 2)
     stride, offset = alpha.T.copy()
     return Algorithms(
         rule=np.array([one.kind for one in prepared], np.int32),

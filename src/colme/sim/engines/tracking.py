@@ -78,10 +78,13 @@ class TrackingEngine(Engine):
 class TrackingTable(AlgorithmTable):
     """Nothing to tune: only a variance that is known, or comes with the releases."""
 
-    engine: ClassVar[type[Engine]] = TrackingEngine
-
     algorithm: Literal["tracking"]
     variance: Literal["known", "released"] = "known"
+
+    @property
+    def engine(self) -> type[Engine]:
+        """Plain numba."""
+        return TrackingEngine
 
 
 def _releases_squares(table: AlgorithmTable) -> bool:

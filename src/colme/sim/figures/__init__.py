@@ -1,1 +1,6 @@
-"""Scenarios that have a name, and the studies behind each figure."""
+"""Scenarios that have a name, and the studies behind each figure: a module for each."""
+
+from colme.sim.figures.comparison import GALANTES
+from colme.sim.figures.presets import PAPER, PRESETS
+
+__all__ = ["GALANTES", "PAPER", "PRESETS"]

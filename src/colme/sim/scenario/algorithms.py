@@ -1,6 +1,6 @@
 """The algorithms of a scenario: a table for each, with the options that it has, and no others."""
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Union, get_args
 
 from pydantic import BeforeValidator, Discriminator, Tag
 
@@ -12,31 +12,12 @@ from colme.protocol.rounds.paper import Paper
 from colme.protocol.rounds.tracking import Tracking
 from colme.rules.consensus import stepped_alpha, theorem_alpha
 from colme.rules.decision import RULES, DecisionRule
-from colme.sim.engines import (
-    BColmeTable,
-    CColmeTable,
-    ColmeTable,
-    IdealTable,
-    LocalTable,
-    OwnTable,
-    PaperTable,
-    PrivateColmeTable,
-    TrackingTable,
-)
+from colme.sim.engines import TABLES, AlgorithmTable, OwnTable
 
-TABLES = {
-    "paper": PaperTable,
-    "tracking": TrackingTable,
-    "local": LocalTable,
-    "ideal": IdealTable,
-    "colme": ColmeTable,
-    "c-colme": CColmeTable,
-    "b-colme": BColmeTable,
-    "private-colme": PrivateColmeTable,
-}
-"""By name. Beside these there is whatever has the form module:attribute."""
+_BY_NAME = {get_args(one.model_fields["algorithm"].annotation)[0]: one for one in TABLES}
+"""Beside these there is whatever has the form module:attribute."""
 
-NAMES = [*ALIASES, *TABLES, *RULES]
+NAMES = [*ALIASES, *_BY_NAME, *RULES]
 """All that an algorithm may be called. A rule's name stands for the paper's algorithm with it."""
 
 OWN = "module:attribute"
@@ -59,7 +40,7 @@ def as_fields(value: Any) -> Any:
         return {**fields, "algorithm": "paper", "rule": algorithm}
     if isinstance(algorithm, str):
         algorithm = resolved(algorithm)
-        if algorithm not in TABLES and not naming.is_own(algorithm):
+        if algorithm not in _BY_NAME and not naming.is_own(algorithm):
             raise ConfigError("algorithm", algorithm, one_of(algorithm, [*NAMES, OWN]))
     return fields | {"algorithm": algorithm}
 
@@ -87,22 +68,17 @@ def _fields_of(algorithm: Algorithm) -> dict[str, Any]:
 
 def _tag(fields: Any) -> str:
     algorithm = fields.get("algorithm") if isinstance(fields, dict) else fields.algorithm
-    return algorithm if isinstance(algorithm, str) and algorithm in TABLES else OWN
+    return algorithm if isinstance(algorithm, str) and algorithm in _BY_NAME else OWN
 
 
-AnyAlgorithm = Annotated[
-    Annotated[
-        Annotated[PaperTable, Tag("paper")]
-        | Annotated[TrackingTable, Tag("tracking")]
-        | Annotated[LocalTable, Tag("local")]
-        | Annotated[IdealTable, Tag("ideal")]
-        | Annotated[ColmeTable, Tag("colme")]
-        | Annotated[CColmeTable, Tag("c-colme")]
-        | Annotated[BColmeTable, Tag("b-colme")]
-        | Annotated[PrivateColmeTable, Tag("private-colme")]
-        | Annotated[OwnTable, Tag(OWN)],
-        Discriminator(_tag),
-    ],
-    BeforeValidator(as_fields),
-]
-"""One of them, by its name."""
+if TYPE_CHECKING:
+    AnyAlgorithm = AlgorithmTable
+else:
+    _TAGGED = tuple(
+        Annotated[table, Tag(name)] for name, table in {**_BY_NAME, OWN: OwnTable}.items()
+    )
+    AnyAlgorithm = Annotated[
+        Annotated[Union[_TAGGED], Discriminator(_tag)],  # noqa: UP007 (they are in a tuple)
+        BeforeValidator(as_fields),
+    ]
+    """One of them, by its name."""

@@ -63,7 +63,8 @@ def _renamed(fields: dict[str, Any]) -> dict[str, Any]:
 
 def label_of_today(label: str) -> str:
     """What a label of 0.1.0 says in today's words."""
-    return label.replace("recommended", RECOMMENDED)
+    head, comma, rest = label.partition(",")
+    return f"{RECOMMENDED}{comma}{rest}" if head == "recommended" else label
 
 
 def _without_unused(table: dict[str, Any], tag: str, default: str) -> dict[str, Any]:

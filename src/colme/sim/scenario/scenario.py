@@ -88,10 +88,10 @@ class Scenario(Table):
                 raise ConfigError("classes", f"{len(self.classes)} entries", expected)
             if not all(0 <= c < len(self.means) for c in self.classes):
                 raise ConfigError("classes", self.classes, f"0 to {len(self.means) - 1}")
-        if self.epsilon_per_agent is not None and any(
-            algorithm.algorithm == "private-colme" for algorithm in self.algorithms
-        ):
-            raise ConfigError("algorithms", "private-colme", "one epsilon for all, or another rule")
+        for one in self.algorithms if self.epsilon_per_agent is not None else ():
+            if one.needs_one_epsilon:
+                expected = "one epsilon for all, or another algorithm"
+                raise ConfigError("algorithms", one.label, expected)
         if self.epsilon_per_agent is not None and len(self.epsilon_per_agent) != self.agents:
             seen = f"{len(self.epsilon_per_agent)} entries"
             raise ConfigError(

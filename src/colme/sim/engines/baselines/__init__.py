@@ -9,15 +9,7 @@ from colme.sim.engines.baselines.ideal import IdealTable
 from colme.sim.engines.baselines.local import LocalTable
 from colme.sim.engines.baselines.private_colme import PrivateColmeTable
 
-__all__ = [
-    "BColmeTable",
-    "Baseline",
-    "BaselineEngine",
-    "BaselineTable",
-    "CColmeTable",
-    "ColmeTable",
-    "IdealTable",
-    "LocalTable",
-    "PrivateColmeTable",
-    "Run",
-]
+BASELINES = (LocalTable, IdealTable, ColmeTable, CColmeTable, BColmeTable, PrivateColmeTable)
+"""All of them, in the order in which they are listed."""
+
+__all__ = ["BASELINES", "Baseline", "BaselineEngine", "BaselineTable", "Run"]

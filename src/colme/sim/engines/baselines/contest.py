@@ -69,8 +69,12 @@ class BaselineEngine(Engine):
 class BaselineTable(AlgorithmTable):
     """A baseline of a scenario, with its options."""
 
-    engine: ClassVar[type[Engine]] = BaselineEngine
     private: ClassVar[bool] = False
+
+    @property
+    def engine(self) -> type[Engine]:
+        """One run at a time."""
+        return BaselineEngine
 
     def make(self, run: Run) -> Baseline:
         """The player of one run, before its first round."""

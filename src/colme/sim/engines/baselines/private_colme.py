@@ -74,6 +74,11 @@ class PrivateColmeTable(BaselineTable):
     algorithm: Literal["private-colme"]
     theta: Any = "paper"
 
+    @property
+    def needs_one_epsilon(self) -> bool:
+        """All agents share one profile."""
+        return True
+
     @model_validator(mode="after")
     def _theta_is_one(self) -> Self:
         self._theta(5, 1)
