@@ -13,7 +13,7 @@ from colme.sim.kernel.arrays import COMMON, ORACLE, Algorithms, Array, Edges, Sc
 
 
 class PlainRecord(NamedTuple):
-    """One entry per recorded round; the fields mean what those of the kernel's `Record` do."""
+    """One entry per recorded round; its fields are those of `KernelRecord`."""
 
     local_error: Array
     error: Array

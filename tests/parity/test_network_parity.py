@@ -21,7 +21,7 @@ from colme.sim.engines.paper import kernel_algorithms, own_thresholds
 from colme.sim.in_memory import agent_name, estimates, run_round
 from colme.sim.kernel import allocation
 from colme.sim.kernel.arrays import WORD, Array, Edges, KernelState
-from colme.sim.kernel.recording import Record
+from colme.sim.kernel.recording import KernelRecord
 from colme.sim.kernel.rounds import measure_local, step_all
 from colme.sim.kernel.simd import form_of
 from colme.sim.kernel.stream import feed
@@ -106,7 +106,7 @@ class Lane:
 
 def kernel_rounds(
     study: Study, edges: Edges, lanes: list[Lane]
-) -> Iterator[tuple[KernelState, Record, Array]]:
+) -> Iterator[tuple[KernelState, KernelRecord, Array]]:
     """The state after every round, and the record with a row for each; spare lanes stand still."""
     entrants, prepared = study.entrants[PaperEngine], study.prepared[PaperEngine]
     algorithms = kernel_algorithms(study.setting, entrants, prepared, edges, FORM)
@@ -124,7 +124,7 @@ def kernel_rounds(
     schedule = allocation.new_schedule(ROUNDS, range(1, ROUNDS + 1))
     stream = allocation.new_stream(FORM, AGENTS, 0, range(LANES))
     state = allocation.new_state(FORM, edges, algorithms, population)
-    record = allocation.new_record(FORM, algorithms, ROUNDS)
+    record = allocation.new_kernel_record(FORM, algorithms, ROUNDS)
     local_error = allocation.zeros((ROUNDS, LANES), np.float64)
     for t in range(1, ROUNDS + 1):
         feed(FORM, t, t, samples, units, stream)

@@ -25,7 +25,7 @@ from colme.sim.kernel.arrays import (
     Origin,
     Schedule,
 )
-from colme.sim.kernel.recording import Record
+from colme.sim.kernel.recording import KernelRecord
 from colme.sim.kernel.rounds import measure_local, simulate, step_all
 from colme.sim.kernel.simd import form_of
 from colme.sim.kernel.stream import feed
@@ -131,14 +131,14 @@ def population_of(agents: int, dtype: type, runs: range) -> Origin:
 def fed(
     lanes: int, edges: Edges, algorithms: Algorithms, population: Origin, schedule: Schedule,
     samples: Array, units: Array,
-) -> tuple[Record, Array]:  # fmt: skip
+) -> tuple[KernelRecord, Array]:  # fmt: skip
     """The kernel's record in float64 for given samples, and the error of the data means."""
     form = form_of(np.float64, lanes)
     rounds, agents = samples.shape[:2]
     stream = allocation.new_stream(form, agents, 0, range(lanes))
     state = allocation.new_state(form, edges, algorithms, population)
     recorded = int(schedule.record.max()) + 1
-    record = allocation.new_record(form, algorithms, recorded)
+    record = allocation.new_kernel_record(form, algorithms, recorded)
     local_error = allocation.zeros((recorded, lanes), np.float64)
     rows = stream.data.shape[0]
     for first in range(1, rounds + 1, rows):
@@ -203,7 +203,7 @@ def drawn(
         population = population_of(agents, np.float32, part)
         stream = allocation.new_stream(form, agents, 5, part)
         state = allocation.new_state(form, edges, algorithms, population)
-        record = allocation.new_record(form, algorithms, 4)
+        record = allocation.new_kernel_record(form, algorithms, 4)
         local_error = allocation.zeros((4, lanes), np.float64)
         start = 1
         for stop in range(1, rounds + 1) if eager else (*cuts, rounds):

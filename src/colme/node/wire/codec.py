@@ -6,7 +6,7 @@ from google.protobuf.message import DecodeError
 
 from colme.errors import MessageError
 from colme.node.wire import neighbour_pb2 as pb
-from colme.node.wire.form import Form, form_of
+from colme.node.wire.layout import Layout, layout_of
 from colme.node.wire.refusal import Reason, Refused
 from colme.node.wire.standing import Standing
 from colme.protocol.messages import Message, ReleaseMessage
@@ -20,22 +20,22 @@ LARGEST_FRAME = 16 * 1024
 """Bytes. A frame has less than 100, a hello less than 1,000."""
 
 
-def _forms() -> dict[str, Form]:
+def _layouts() -> dict[str, Layout]:
     """By the arm of a frame, whose type has the name of the dataclass; a hello has none."""
     made = {one.__name__: one for one in get_args(Message)}
     arms = pb.Frame.DESCRIPTOR.oneofs_by_name["content"].fields
     types = {arm.name: arm.message_type.name for arm in arms if arm.message_type is not None}
-    return {arm: form_of(made[name]) for arm, name in types.items() if name in made}
+    return {arm: layout_of(made[name]) for arm, name in types.items() if name in made}
 
 
-_FORMS = _forms()
-_ARMS = {form.made: arm for arm, form in _FORMS.items()}
+_LAYOUTS = _layouts()
+_ARMS = {layout.made: arm for arm, layout in _LAYOUTS.items()}
 
 
 def encode(message: Message, sequence: int = 0) -> bytes:
     """A frame with this message."""
     arm = _ARMS[type(message)]
-    content = {arm: _FORMS[arm].written(message)}
+    content = {arm: _LAYOUTS[arm].written(message)}
     return pb.Frame(sequence=sequence, **content).SerializeToString()
 
 
@@ -58,7 +58,7 @@ def parse_frame(peer: str, data: bytes) -> pb.Frame:
 
 def release_in(data: bytes) -> Release | None:
     """The release of a frame that this node made itself."""
-    message: ReleaseMessage = form_of(ReleaseMessage).read(pb.Frame.FromString(data).release)
+    message: ReleaseMessage = layout_of(ReleaseMessage).read(pb.Frame.FromString(data).release)
     return message.release
 
 
@@ -66,7 +66,7 @@ def message_in(peer: str, frame: pb.Frame) -> Message:
     """The message of a frame that is no hello."""
     arm = frame.WhichOneof("content")
     try:
-        message: Message = _FORMS[arm].read(getattr(frame, arm))
+        message: Message = _LAYOUTS[arm].read(getattr(frame, arm))
     except MessageError as error:
         raise Refused(
             Reason.INVALID_VALUE, peer, error.field, error.seen, error.expected
@@ -87,10 +87,10 @@ def reply_of(error: Refused) -> bytes:
 
 def to_wire(standing: Standing) -> pb.Standing:
     """As sent."""
-    return pb.Standing(**form_of(Standing).written(standing))
+    return pb.Standing(**layout_of(Standing).written(standing))
 
 
 def from_wire(standing: pb.Standing) -> Standing:
     """As received."""
-    made: Standing = form_of(Standing).read(standing)
+    made: Standing = layout_of(Standing).read(standing)
     return made

@@ -37,7 +37,7 @@ from colme.sim.kernel import (
     at_most,
     edge_totals,
     new_graph,
-    new_record,
+    new_kernel_record,
     new_schedule,
     new_state,
     rows_for,
@@ -94,7 +94,7 @@ class PaperEngine(Engine):
         self._algorithms = kernel_algorithms(setting, entrants, prepared, self._edges, form)
         self._schedule = new_schedule(setting.rounds, setting.recorded, tolerance=setting.tolerance)
         self._state = new_state(form, self._edges, self._algorithms, world.origin)
-        self._kernel_record = new_record(form, self._algorithms, len(setting.recorded))
+        self._kernel_record = new_kernel_record(form, self._algorithms, len(setting.recorded))
         self._own_thresholds = own_thresholds(
             setting, entrants, prepared, self._edges, self._algorithms
         )

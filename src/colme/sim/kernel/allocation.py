@@ -18,7 +18,7 @@ from colme.sim.kernel.arrays import (
     RunningMeans,
     Schedule,
 )
-from colme.sim.kernel.recording import Record
+from colme.sim.kernel.recording import KernelRecord
 
 LANES = 32  # of a register, each a run: measured, 16 are as fast and 8 slower on AVX2
 _LINE = 64  # bytes; a register that straddles two cache lines costs two loads
@@ -142,12 +142,12 @@ def new_state(form: Form, graph: Edges, algorithms: Algorithms, population: Orig
 
 
 def edge_totals(graph: Edges, state: KernelState) -> tuple[Array, Array]:
-    """Per lane, the edges within a class and between classes, in both directions as in `Record`."""
+    """Per lane, the edges within a class and between, in both directions as in `KernelRecord`."""
     within: Array = 2 * np.bitwise_count(state.same.view(np.uint32)).sum(0, dtype=np.int64)
     return within, 2 * graph.indices.size - within
 
 
-def new_record(form: Form, algorithms: Algorithms, rows: int) -> Record:
+def new_kernel_record(form: Form, algorithms: Algorithms, rows: int) -> KernelRecord:
     """An empty record of so many rounds."""
     shape = (algorithms.rule.size, rows, len(form))
-    return Record(*(zeros(shape, np.float64) for _ in Record._fields))
+    return KernelRecord(*(zeros(shape, np.float64) for _ in KernelRecord._fields))

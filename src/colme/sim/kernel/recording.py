@@ -31,7 +31,7 @@ from colme.sim.kernel.simd import (
 from colme.sim.kernel.stream import place_of
 
 
-class Record(NamedTuple):
+class KernelRecord(NamedTuple):
     """Sums over agents, or over both directions of the edges, in each recorded round.
 
     Fields are named as in `colme.sim.engines.measure`.
@@ -99,7 +99,7 @@ def record_round(
     location: Array,
     tolerance: float,
     state: KernelState,
-    record: Record,
+    record: KernelRecord,
 ) -> None:
     """Write what algorithm k answers in round t into a row of the record."""
     agents, words = state.stale.shape[1], state.same.shape[0]

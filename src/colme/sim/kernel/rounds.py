@@ -17,7 +17,7 @@ from colme.sim.kernel.arrays import (
     inline,
 )
 from colme.sim.kernel.mixing import mix
-from colme.sim.kernel.recording import Record, record_local, record_round
+from colme.sim.kernel.recording import KernelRecord, record_local, record_round
 from colme.sim.kernel.simd import fma, load, peek, reals, store
 from colme.sim.kernel.stream import draw, place_of
 
@@ -41,7 +41,7 @@ def _release(
 @compiled
 def step(
     form: Form, k: int, first: int, last: int, graph: Edges, location: Array, schedule: Schedule,
-    algorithms: Algorithms, stream: RunningMeans, state: KernelState, record: Record,
+    algorithms: Algorithms, stream: RunningMeans, state: KernelState, record: KernelRecord,
 ) -> None:  # fmt: skip
     """Take algorithm k through rounds first..last, which the stream holds."""
     for t in range(first, last + 1):
@@ -58,7 +58,7 @@ def step(
 @compiled
 def step_all(
     form: Form, first: int, last: int, graph: Edges, location: Array, schedule: Schedule,
-    algorithms: Algorithms, stream: RunningMeans, state: KernelState, record: Record,
+    algorithms: Algorithms, stream: RunningMeans, state: KernelState, record: KernelRecord,
 ) -> None:  # fmt: skip
     """Take every algorithm through rounds first..last, which the stream holds."""
     for k in range(algorithms.rule.size):
@@ -80,7 +80,7 @@ def measure_local(
 @compiled
 def simulate(
     form: Form, first: int, last: int, graph: Edges, population: Origin, schedule: Schedule,
-    algorithms: Algorithms, stream: RunningMeans, state: KernelState, record: Record,
+    algorithms: Algorithms, stream: RunningMeans, state: KernelState, record: KernelRecord,
     local_error: Array,
 ) -> None:  # fmt: skip
     """Rounds first..last of all algorithms. May be called again to go on from where it stopped."""

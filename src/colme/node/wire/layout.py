@@ -13,13 +13,13 @@ from google.protobuf.message import Message as Proto
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Form:
+class Layout:
     """How values of a dataclass are written and read: on the path of every message."""
 
     made: type
     names: tuple[str, ...]
     """Of its fields, the same as in the proto."""
-    within: tuple[tuple[str, "Form"], ...]
+    within: tuple[tuple[str, "Layout"], ...]
     """Fields that are dataclasses themselves."""
     optional: tuple[str, ...]
     """Fields that may be None."""
@@ -27,9 +27,9 @@ class Form:
     def written(self, value: object) -> dict[str, Any]:
         """As a proto's constructor takes it, to which None is a field left out."""
         content = {name: getattr(value, name) for name in self.names}
-        for name, form in self.within:
+        for name, layout in self.within:
             if content[name] is not None:
-                content[name] = form.written(content[name])
+                content[name] = layout.written(content[name])
         return content
 
     def read(self, proto: Proto) -> Any:
@@ -39,22 +39,22 @@ class Form:
         for name in self.optional:
             if not proto.HasField(name):
                 content[name] = None
-        for name, form in self.within:
+        for name, layout in self.within:
             if content[name] is not None:
-                content[name] = form.read(content[name])
+                content[name] = layout.read(content[name])
         return self.made(**content)
 
 
 @cache
-def form_of(made: type) -> Form:
-    """The form of a dataclass, looked up once: its fields do not change."""
+def layout_of(made: type) -> Layout:
+    """The layout of a dataclass, looked up once: its fields do not change."""
     hints = get_type_hints(made)
     kinds = {one.name: get_args(hints[one.name]) or (hints[one.name],) for one in fields(made)}
-    return Form(
+    return Layout(
         made=made,
         names=tuple(kinds),
         within=tuple(
-            (name, form_of(kind))
+            (name, layout_of(kind))
             for name in kinds
             for kind in kinds[name]
             if isinstance(kind, type) and is_dataclass(kind)
