@@ -1,14 +1,17 @@
 """Things of a user's own, by name: `module:attribute` in a configuration, and back."""
 
 import importlib
+import inspect
 import sys
-from collections.abc import Mapping
-from dataclasses import asdict, fields, is_dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from math import inf
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
-from colme.errors import ConfigError
-from colme.rules.decision import RULES, DecisionRule, theta_from
+from colme.errors import ConfigError, one_of
+from colme.rules.decision import RULES, DecisionRule, PowerTheta, require_sound, theta_from
 
 OBJECT = "object"
 """The key of the name in a table that also has the fields."""
@@ -34,9 +37,10 @@ def load(field: str, text: str) -> Any:
         found: Any = importlib.import_module(module)
         for name in attribute.split("."):
             found = getattr(found, name)
-    except (ImportError, AttributeError, ValueError) as error:
-        expected = f"module:attribute of a module that can be imported here ({error})"
-        raise ConfigError(field, text, expected) from None
+    except Exception as error:  # whatever a module of the user's own raises while it is imported
+        why = f"{type(error).__name__}: {error}"
+        expected = f"module:attribute of a module that can be imported here ({why})"
+        raise ConfigError(field, text, expected) from error
     return found
 
 
@@ -45,22 +49,40 @@ def rule_from(value: Any, options: Mapping[str, Any]) -> DecisionRule:
     if isinstance(value, Mapping):
         options = {name: one for name, one in {**value, **options}.items() if name != OBJECT}
         value = value.get(OBJECT, value)
-    # As `plain_rule` wrote it, and as a configuration has it for the rules of the package.
-    options = {
-        name: theta_from(one) if name == "theta" and isinstance(one, Mapping) else one
-        for name, one in options.items()
-    }
     found = load("rule", value) if is_own(value) else value
     if not isinstance(found, DecisionRule) and callable(found):
-        try:
-            found, options = found(**options), {}
-        except TypeError as error:
-            raise ConfigError("rule", value, f"other fields ({error})") from None
+        found, options = _made(found, text_of(value), options), {}
     if not isinstance(found, DecisionRule):
         raise ConfigError("rule", value, "a colme.DecisionRule, or module:attribute of one")
     for option, seen in options.items():
         raise ConfigError(option, seen, f"no options: {value} is a rule with its fields already")
+    require_sound(found)
+    plain_rule(found)
     return found
+
+
+def _made(kind: Callable[..., Any], text: str, options: Mapping[str, Any]) -> Any:
+    known = list(inspect.signature(kind).parameters)
+    for option, seen in options.items():
+        if option not in known:
+            raise ConfigError(option, seen, f"a field of {text}: {one_of(option, known)}")
+    try:
+        return kind(**{name: _unplain(name, one) for name, one in options.items()})
+    except TypeError as error:
+        raise ConfigError(
+            "rule", text, f"a rule that can be made with {dict(options)} ({error})"
+        ) from None
+
+
+def _unplain(name: str, value: Any) -> Any:
+    """A field as `fields_of` wrote it, or as a configuration has it."""
+    if isinstance(value, Mapping) and OBJECT in value:
+        found = load(name, value[OBJECT])
+        others = {key: one for key, one in value.items() if key != OBJECT}
+        return _made(found, value[OBJECT], others) if isinstance(found, type) else found
+    if name == "theta" and isinstance(value, Mapping):
+        return theta_from(value)
+    return tuple(value) if isinstance(value, list) else value
 
 
 def text_of(thing: Any) -> str:
@@ -78,28 +100,41 @@ def plain_rule(rule: DecisionRule) -> dict[str, Any]:
 
 def fields_of(rule: DecisionRule) -> dict[str, Any]:
     """The values that make this rule what it is, as plain data."""
-    if is_dataclass(rule):
-        values = {field.name: getattr(rule, field.name) for field in fields(rule)}
-    else:
-        slots = [name for kind in type(rule).__mro__ for name in getattr(kind, "__slots__", ())]
-        values = {name: getattr(rule, name) for name in slots if hasattr(rule, name)}
-        values |= getattr(rule, "__dict__", {})
-    return {name: _plain(value) for name, value in sorted(values.items())}
+    return {name: _plain(name, value) for name, value in sorted(_values_of(rule).items())}
 
 
-def _plain(value: Any) -> Any:
+def _values_of(thing: Any) -> dict[str, Any]:
+    if is_dataclass(thing):
+        return {field.name: getattr(thing, field.name) for field in fields(thing)}
+    slots = [name for kind in type(thing).__mro__ for name in getattr(kind, "__slots__", ())]
+    values = {name: getattr(thing, name) for name in slots if hasattr(thing, name)}
+    return values | getattr(thing, "__dict__", {})
+
+
+def _plain(name: str, value: Any) -> Any:
+    """What tells a value from any other: two that differ must not look the same."""
+    match value:
+        case bool() | int() | str() | None:
+            return value
+        case float():
+            # JSON has no infinity: it goes by its name, as anything does that has one.
+            return {OBJECT: "math:inf"} if value == inf else value
+        case PowerTheta():
+            return {"exponent": value.exponent, "scale": value.scale}
+        case dict():
+            return {str(key): _plain(name, one) for key, one in value.items()}
+        case set() | frozenset():
+            # In an order of their own: that of a set differs from process to process.
+            return sorted((_plain(name, one) for one in value), key=repr)
+        case list() | tuple():
+            return [_plain(name, one) for one in value]
+        case FunctionType() if "<" not in value.__qualname__:
+            return {OBJECT: text_of(value)}
     if is_dataclass(value) and not isinstance(value, type):
-        value = asdict(value)
-    if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
-    if isinstance(value, set | frozenset):
-        # In an order of their own: that of a set differs from process to process.
-        return sorted((_plain(one) for one in value), key=repr)
-    if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
-    if callable(value):
-        return text_of(value)
-    return value if isinstance(value, bool | int | float | str | None) else repr(value)
+        inside = {key: _plain(name, one) for key, one in _values_of(value).items()}
+        return {OBJECT: text_of(type(value)), **inside}
+    expected = "plain data, a dataclass or a function with a name: fields are a rule's identity"
+    raise ConfigError(f"rule.{name}", value, expected)
 
 
 def rule_name(rule: DecisionRule) -> str:

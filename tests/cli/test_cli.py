@@ -138,6 +138,10 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
         ("demo --epsilon -1", "epsilon: saw -1.0"),
         ("simulate --rounds 5", "--out: saw None, expected a folder"),
         ("simulate --epsilon 0 --json", "epsilon.0: saw 0.0, expected greater than 0"),
+        (
+            "simulate --rule tight --algorithm paper --json",
+            "--rule: saw 'tight', expected --algorithm",
+        ),
         ("simulate --rule magic --json", "algorithms.0.algorithm: saw 'magic'"),
         ("simulate --degree five --json", "--degree: saw 'five'"),
         ("simulate nowhere.toml --json", "scenario: saw 'nowhere.toml'"),

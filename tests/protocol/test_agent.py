@@ -350,8 +350,7 @@ def test_an_agent_is_not_its_own_neighbour_nor_has_one_twice() -> None:
 class Stumbling(ThresholdRule):
     """A rule of the user's own that fails once."""
 
-    def __init__(self) -> None:
-        self.fails = True
+    fails = False
 
     def threshold(self, mine: Release, theirs: Release) -> float:
         if self.fails:
@@ -362,13 +361,15 @@ class Stumbling(ThresholdRule):
 
 def test_noise_that_a_failing_rule_left_unstored_is_stored_before_anything_of_it_is_sent() -> None:
     """The release of a neighbour is there already, so that to begin is to decide."""
+    rule = Stumbling()
     settings = Settings(
-        name="me", neighbours=("peer",), profile=PROFILE, algorithm=Paper(rule=Stumbling())
+        name="me", neighbours=("peer",), profile=PROFILE, algorithm=Paper(rule=rule)
     )
     agent = Agent(settings)
     stored = agent.snapshot()
     stored |= agent.snapshot(agent.observe(0.5).persist)
     agent.step(Received("peer", release(1)))
+    rule.fails = True
     with pytest.raises(OSError, match="out of luck"):
         agent.step(Begin(1, (7,)))
     effects = agent.step(Deadline())

@@ -1,10 +1,12 @@
 """A rule, a baseline and an engine of the user's own, in scenarios: objects, and by name."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from math import sqrt
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from colme.privacy.mechanism import SeededLaplace
 from colme.protocol.network import Network
 from colme.protocol.rounds.paper import Paper
 from colme.rules.decision import (
+    Bernstein,
     DecisionRule,
     Oracle,
     PowerTheta,
@@ -188,9 +191,13 @@ def test_another_field_is_another_study(tmp_path: Path) -> None:
         ("my_rules:Nothing", {}, "rule: saw 'my_rules:Nothing', expected module:attribute"),
         ("no_such_module:Rule", {}, "No module named 'no_such_module'"),
         ("my_rules:NUMBER", {}, "a colme.DecisionRule, or module:attribute of one"),
-        ("my_rules:WithinErrors", {"width": 1}, "rule: saw .*unexpected keyword argument 'width'"),
+        (
+            "my_rules:WithinErrors",
+            {"width": 1},
+            "width: saw 1, expected a field of my_rules:With",
+        ),
         ("my_rules:STRICT", {"errors": 2}, "errors: saw 2, expected no options"),
-        (Oracle, {"errors": 2}, "rule: saw"),
+        (Oracle, {"errors": 2}, "errors: saw 2, expected a field of colme.rules.decision:Oracle"),
         (3, {}, "rule: saw 3, expected a colme.DecisionRule"),
     ],
 )
@@ -259,3 +266,95 @@ class Slotted(ThresholdRule):
 
 def test_the_identity_of_a_rule_is_all_its_fields_in_one_order() -> None:
     assert naming.fields_of(Slotted(2.0)) == {"members": ["a", "b", "c"], "width": 2.0}
+
+
+def unsound(threshold: Callable[[Release, Release], Any]) -> ThresholdRule:
+    """A rule with this threshold, whatever it is."""
+    kind = type("Unsound", (ThresholdRule,), {"threshold": lambda _, a, b: threshold(a, b)})
+    rule: ThresholdRule = kind()
+    return rule
+
+
+@pytest.mark.parametrize(
+    ("threshold", "text"),
+    [
+        (lambda a, b: None, "a threshold of type NoneType"),
+        (lambda a, b: "0.3", "a threshold of type str"),
+        (lambda a, b: float("nan"), "a threshold of nan"),
+        (lambda a, b: -1.0, "a threshold of -1.0"),
+        (lambda a, b: a.variance, "one way, .* the other"),
+        (lambda a, b: a.nothing, "which raised AttributeError"),
+    ],
+    ids=["none", "text", "nan", "negative", "asymmetric", "raises"],
+)
+def test_an_unsound_rule_is_refused_alike_in_agents_and_simulator(
+    threshold: Callable[[Release, Release], Any], text: str
+) -> None:
+    with pytest.raises(ConfigError, match=f"rule: saw .*{text}"):
+        Paper(rule=unsound(threshold))
+    with pytest.raises(ConfigError, match=rf"algorithms.0.*rule: saw .*{text}"):
+        Scenario.build(algorithms=[unsound(threshold)])
+
+
+@dataclass(frozen=True)
+class NpMax(ThresholdRule):
+    """Of numbers the larger; of arrays it would be one number for all."""
+
+    def threshold(self, mine: Release, theirs: Release) -> float:
+        return 3 * sqrt(float(np.max([mine.variance, theirs.variance])))
+
+
+@dataclass(frozen=True)
+class PlainMax(ThresholdRule):
+    def threshold(self, mine: Release, theirs: Release) -> float:
+        return 3 * sqrt(max(mine.variance, theirs.variance))
+
+
+@dataclass(frozen=True)
+class LooksAtStrangers(ThresholdRule):
+    """It looks at means only where variances differ."""
+
+    def threshold(self, mine: Release, theirs: Release) -> float:
+        apart = abs(mine.mean - theirs.mean) if mine.variance != theirs.variance else 0.0
+        return 3 * sqrt(mine.variance + theirs.variance) + 0 * apart
+
+
+def test_agents_with_epsilons_of_their_own_are_asked_one_pair_at_a_time() -> None:
+    rules = [NpMax(), PlainMax(), LooksAtStrangers(), WithinErrors()]
+    epsilons = [0.5, 2.0, 8.0, 1.0] * 10
+    result = simulate(
+        Scenario.build(**SMALL, epsilon_per_agent=epsilons, algorithms=rules), dtype=np.float64
+    )
+    mse = [result.mse.isel(algorithm=number).values for number in range(4)]
+    np.testing.assert_array_equal(mse[0], mse[1])
+    np.testing.assert_allclose(mse[2], mse[3], rtol=1e-9)
+
+
+@dataclass(frozen=True)
+class LogTheta:
+    scale: float
+    exponent: float
+
+    def __call__(self, t: int) -> float:
+        return min(2.0, self.scale / float((1 + t) ** self.exponent))
+
+
+def test_rules_that_differ_have_different_identities() -> None:
+    """Else a study would resume another's, and neighbours agree on what they do not share."""
+    power, log = Bernstein(PowerTheta(3, 0.2)), Bernstein(LogTheta(3, 0.2))
+    assert naming.plain_rule(power) != naming.plain_rule(log)
+    assert naming.rule_from(naming.plain_rule(log), {}) == log
+    for theta in (lambda t: 1 / t, partial(min, 2)):
+        with pytest.raises(ConfigError, match=r"rule.theta: saw .*a function with a name"):
+            Scenario.build(algorithms=[{"algorithm": "paper", "rule": Bernstein(theta)}])
+    wide = WithinErrors(float("inf"))
+    assert naming.plain_rule(wide)["errors"] == {"object": "math:inf"}
+
+
+def test_a_rule_that_is_asked_in_python_is_not_taken_for_a_fast_one() -> None:
+    """The work of a round decides how often a study looks whether it is to stop."""
+    slow, fast = (
+        Batch(Study(Scenario.build(**SMALL, algorithms=[rule]), 9), 0, 2).work_per_round
+        for rule in (Looking(), WithinErrors())
+    )
+    assert slow > 1000 * fast

@@ -190,6 +190,15 @@ def test_an_option_that_tracking_does_not_have_is_an_error(
             {"algorithms": [{"algorithm": "private-colme", "theta": 3}]},
             "algorithms.0.theta: saw 3, expected 'paper', or a table",
         ),
+        ({"algorithms": [{"algorithm": "paper", "rul": "tight"}]}, "0.rul: .*'rule', perhaps"),
+        ({"algorithms": [{"algorithm": "paper", "alfa": "theorem"}]}, "0.alfa: .*'alpha', perhaps"),
+        ({"algorithms": [{"algorithm": "bernstein", "rule": "tight"}]}, "0.rule: saw 'tight', exp"),
+        ({"algorithms": [3]}, "algorithms.0.algorithm: saw 3, expected one of"),
+        ({"algorithms": [None]}, "algorithms.0.algorithm: saw None, expected one of"),
+        (
+            {"algorithms": [{"algorithm": "optimistic", "degree": 300}]},
+            "algorithms.0.degree: saw 300, expected 1 to agents - 1 = 199",
+        ),
         ({"graph": {"family": "gird"}}, "graph.family: saw 'gird', expected 'grid', perhaps"),
     ],
 )
@@ -198,6 +207,16 @@ def test_an_option_or_a_name_that_is_not_there_is_refused(
 ) -> None:
     with pytest.raises(ConfigError, match=text):
         Scenario.build(**fields)
+
+
+def test_a_kind_alone_may_be_given_by_its_name() -> None:
+    scenario = Scenario.build(graph="complete", data="bernoulli")
+    assert scenario.graph.degrees == [0]
+    assert scenario == Scenario.build(
+        graph={"family": "complete"}, data={"distribution": "bernoulli"}
+    )
+    fits = {"algorithm": "optimistic", "degree": 300}
+    assert Scenario.build(agents=1000, algorithms=[fits]).agents == 1000
 
 
 def test_another_kind_of_table_starts_afresh() -> None:

@@ -41,11 +41,11 @@ def simulate(
         str | None,
         typer.Option(
             "--algorithm",
-            "--rule",
             help=f"{', '.join(NAMES)}, or module:attribute of your own; several with commas."
             " A rule's name stands for the paper's algorithm with that rule.",
         ),
     ] = None,
+    rule: Annotated[str | None, typer.Option(help="The same as --algorithm.")] = None,
     rounds: Annotated[int | None, typer.Option(help="Rounds, one sample each.")] = None,
     runs: Annotated[int | None, typer.Option(help="Independent runs.")] = None,
     seed: Annotated[int | None, typer.Option(help="Same seed, same numbers.")] = None,
@@ -59,6 +59,9 @@ def simulate(
     Without a scenario file, the paper's setting at a small scale: 200 agents in three classes on a
     random graph of degree 5, uniform data, 1,000 rounds, 32 runs.
     """
+    if rule is not None and algorithm is not None:
+        raise ConfigError("--rule", rule, "--algorithm alone: the two are the same")
+    algorithm = rule if algorithm is None else algorithm
     fields: dict[str, Any] = {
         "agents": agents,
         "graph": None if degree is None else {"degree": whole_numbers("--degree", degree)},

@@ -40,7 +40,7 @@ def theory(
 ) -> None:
     """Ask before joining: does collaboration pay, by how much, and from which epsilon on?
 
-    Theorem 1, Corollary 1 and Propositions 1 and 3 of the paper, and what to expect of the
+    Theorem 1, Corollary 1 and Propositions 1 and 3 of the paper, and what to expect of
     tracking once classes are told apart, averaged over random regular graphs and
     random placements of the agents into classes.
     """

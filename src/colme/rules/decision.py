@@ -233,6 +233,42 @@ class Oracle(DecisionRule):
         return peer in self.classmates
 
 
+_TRIALS = [
+    Release(count=count, mean=mean, variance=variance / count, beta=0.3 / count)
+    for count, mean, variance in ((1, 0.0, 2.0), (7, 0.25, 0.5), (7, 0.5, 0.125), (100, -3.0, 8.0))
+]
+
+
+def require_sound(rule: DecisionRule) -> None:
+    """Try a rule on a few releases: its decisions must be the same from both ends.
+
+    A threshold must be a number, finite and at least 0. What a rule of one's own gets wrong shows
+    here, in words, and not as strange numbers later.
+    """
+    for mine in _TRIALS:
+        for theirs in _TRIALS:
+            try:
+                if isinstance(rule, ThresholdRule):
+                    there, back = rule.threshold(mine, theirs), rule.threshold(theirs, mine)
+                    if isinstance(there, bool) or not isinstance(there, int | float):
+                        seen = f"a threshold of type {type(there).__name__}"
+                        raise ConfigError("rule", seen, "a number")
+                    if not 0 <= there < inf:
+                        seen = f"a threshold of {there}"
+                        raise ConfigError("rule", seen, "a finite number, at least 0")
+                else:
+                    there = rule.accepts("b", mine, theirs)
+                    back = rule.accepts("a", theirs, mine)
+            except ConfigError:
+                raise
+            except Exception as error:
+                seen = f"{type(rule).__name__}, which raised {type(error).__name__}: {error}"
+                raise ConfigError("rule", seen, "a decision for any two releases") from error
+            if there != back and not isinstance(rule, Oracle):
+                seen = f"{type(rule).__name__}: {there} one way, {back} the other"
+                raise ConfigError("rule", seen, "the same from both ends of an edge")
+
+
 RULES: Mapping[str, type[DecisionRule]] = {
     "bernstein": Bernstein,
     "tight": TightBernstein,

@@ -16,7 +16,7 @@ from colme.rules.consensus import (
     next_age,
     stepped_alpha,
 )
-from colme.rules.decision import Bernstein, DecisionRule, PowerTheta
+from colme.rules.decision import Bernstein, DecisionRule, PowerTheta, require_sound
 from colme.rules.release import EVERY_SAMPLE, Profile, Release, ReleaseSchedule
 
 UNTUNED = Bernstein(PowerTheta(3, 1 / 5))
@@ -39,6 +39,9 @@ class Paper(RoundsAlgorithm):
         if not isinstance(self.rule, DecisionRule):
             expected = "a DecisionRule, such as Bernstein(PowerTheta(3, 0.2))"
             raise ConfigError("rule", self.rule, expected)
+        if not callable(self.alpha):
+            raise ConfigError("alpha", self.alpha, "a function of the age, such as stepped_alpha")
+        require_sound(self.rule)
 
     def schedule_for(self, profile: Profile) -> ReleaseSchedule:
         """As chosen."""

@@ -170,6 +170,11 @@ class Engine(ABC):
             (table.label, level): new_record(rows, world.runs) for table, level in entrants
         }
 
+    @property
+    def work_per_agent_round(self) -> float:
+        """Of all its entrants together."""
+        return self.work * len(self.entrants)
+
     @abstractmethod
     def advance(self, chunk: Chunk) -> None:
         """The rounds of this chunk, which follow those done before; record the last if asked."""

@@ -11,7 +11,7 @@ from colme.sim.kernel import WORD, Edges, RunningMeans
 class Judge:
     """Writes what the rule accepts into the words that the kernel reads.
 
-    Slow: a call for each edge, run and round. `docs/benchmarks.md` has how slow.
+    Slow: a call for each edge, run and round. docs/own.md has how slow.
     """
 
     def __init__(

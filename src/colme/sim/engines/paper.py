@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from inspect import signature
 from math import sqrt
 from typing import Any, Literal, Self
 
@@ -54,10 +55,13 @@ kept, and whether it is accepted; and the agent's own count, sums, consensus, ag
 
 _ALPHA = {"theorem": (1, 0), "stepped": (10, 1)}  # stride and offset of the kernel's alpha
 
+JUDGED = 1_500
+"""Agent-rounds of the kernel that one takes whose rule is asked in Python."""
+
 EDGE_THRESHOLDS = 4_000_000
 """Kept at a time, where edges have thresholds of their own and there is a choice."""
 
-_ANYWHERE = Situation(agents=200, degree=5, epsilon=1)  # to try a rule's options in
+_ANYWHERE = Situation(agents=10_000_001, degree=5, epsilon=1)  # to try a rule's options in
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,6 +112,11 @@ class PaperEngine(Engine):
             for k, one in enumerate(prepared)
             if one.kind == GIVEN and one.rule is not None
         }
+
+    @property
+    def work_per_agent_round(self) -> float:
+        """One for each that is compiled; a rule asked in Python takes a thousand times as long."""
+        return len(self.entrants) + JUDGED * len(self._judges)
 
     @property
     def fusible(self) -> bool:
@@ -216,7 +225,16 @@ class PaperTable(AlgorithmTable):
     def _rule_has_these_options(self) -> Self:
         if isinstance(self.rule, str) and self.rule not in RULES:
             raise ConfigError("rule", self.rule, one_of(self.rule, [*RULES, "module:attribute"]))
-        self.rule_in(_ANYWHERE)
+        try:
+            self.rule_in(_ANYWHERE)
+        except UnknownOption as error:
+            others = {name for kind in RULES.values() for name in signature(kind).parameters}
+            if error.field in others:
+                raise
+            # No rule has it: a slip in a field of this table, or of the rule.
+            known = [*type(self).model_fields, *error.options]
+            seen = f"a field called {error.field!r}"
+            raise ConfigError(error.field, seen, one_of(error.field, known)) from None
         return self
 
     @property
@@ -258,6 +276,10 @@ def _prepare(setting: Setting, table: AlgorithmTable, level: int) -> _Prepared:
         return _Prepared(GIVEN, rule, z, alpha)
     try:
         z[1:] = thresholds.table(rule, profiles[0], setting.rounds)
+        if len(profiles) > 1:
+            everyone = np.arange(len(profiles))
+            pairs = np.repeat(everyone, len(profiles)), np.tile(everyone, len(profiles))
+            thresholds.EdgeThresholds(rule, profiles, pairs, np.empty((0, 1))).probe()
     except thresholds.LooksAtMeans:
         return _Prepared(GIVEN, rule, z, alpha)
     return _Prepared(COMMON if len(profiles) == 1 else PER_EDGE, rule, z, alpha)

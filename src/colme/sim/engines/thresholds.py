@@ -1,13 +1,12 @@
 """Decision rules as tables over rounds: what the kernel compares distances with."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
 import numpy as np
 
-from colme.rules.decision import ThresholdRule
+from colme.rules.decision import RULES, ThresholdRule
 from colme.rules.release import Profile, Release
 from colme.sim.engines.measure import Array, FloatArray
 from colme.sim.kernel import at_most
@@ -66,9 +65,15 @@ class EdgeThresholds:
         pairs = np.sort(np.stack([kind_of[end] for end in ends], axis=1), axis=1)
         # Rules are symmetric, so the two orders of a pair are one.
         self._pairs, self._pair_of = np.unique(pairs, axis=0, return_inverse=True)
-        self._at_once = True
+        # A rule of the package takes arrays as well as numbers; of another that is not known.
+        self._at_once = type(rule) in RULES.values()
         self._known_from = -AHEAD
         self._known: FloatArray = np.empty(0)
+
+    def probe(self) -> None:
+        """Raise LooksAtMeans if the rule does so for any pair, early or late."""
+        for t in (1, 2, 10, 100, 10_000):
+            self._of_pairs(t)
 
     def fill(self, first: int, last: int, dtype: Any) -> None:
         """For the rounds first..last, no more than there are rows."""
@@ -81,13 +86,9 @@ class EdgeThresholds:
         variance, beta = self._facts(t)
         mine, theirs = self._pairs.T
         if self._at_once:
-            # A rule of plain arithmetic takes arrays as well as numbers; any other says no.
             one: Any = _Unseen(count=t, variance=variance[mine], beta=beta[mine])
             other: Any = _Unseen(count=t, variance=variance[theirs], beta=beta[theirs])
-            try:
-                return np.broadcast_to(self._rule.threshold(one, other), mine.shape)
-            except (TypeError, ValueError):
-                self._at_once = False
+            return np.broadcast_to(self._rule.threshold(one, other), mine.shape)
         releases: list[Any] = [
             _Unseen(count=t, variance=v, beta=b)
             for v, b in zip(variance.tolist(), beta.tolist(), strict=True)
@@ -103,8 +104,8 @@ class EdgeThresholds:
             self._known = np.array(
                 [
                     (
-                        _over(counts, profile.released_variance),
-                        _over(counts, partial(self._rule.parameter, profile)),
+                        profile.released_variance(counts, counts),  # type: ignore[arg-type]
+                        self._parameters(profile, counts),
                     )
                     for profile in self._kinds
                 ]
@@ -112,10 +113,8 @@ class EdgeThresholds:
         variance, beta = self._known[:, :, t - self._known_from].T
         return variance, beta
 
-
-def _over(counts: FloatArray, fact: Callable[[Any, Any], Any]) -> FloatArray:
-    """A public fact of releases with a draw for each sample, by their counts."""
-    try:
-        return np.broadcast_to(fact(counts, counts), counts.shape)
-    except (TypeError, ValueError):
-        return np.array([fact(int(n), int(n)) for n in counts])
+    def _parameters(self, profile: Profile, counts: FloatArray) -> FloatArray:
+        ask: Any = partial(self._rule.parameter, profile)
+        if self._at_once:
+            return np.asarray(ask(counts, counts))
+        return np.array([ask(int(n), int(n)) for n in counts])

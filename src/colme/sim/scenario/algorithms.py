@@ -29,11 +29,16 @@ def as_fields(value: Any) -> Any:
         return _fields_of(value)
     if isinstance(value, str | DecisionRule) or callable(value):
         value = {"algorithm": value}
-    if not isinstance(value, dict):
+    if isinstance(value, AlgorithmTable):
         return value
+    if not isinstance(value, dict):
+        raise ConfigError("algorithm", value, f"one of {', '.join(NAMES)}, a table or an object")
     fields = {key: one for key, one in value.items() if one is not None}
     algorithm = fields.get("algorithm", "paper" if "rule" in fields else "recommended")
     if isinstance(algorithm, str) and algorithm in RULES:
+        if fields.get("rule", algorithm) != algorithm:
+            expected = f"no rule: {algorithm!r} is the paper's algorithm with that rule"
+            raise ConfigError("rule", fields["rule"], expected)
         fields = {"name": algorithm, "rule": algorithm} | fields
         algorithm = "paper"
     if _is_rule(algorithm):

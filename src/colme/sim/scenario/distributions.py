@@ -152,6 +152,8 @@ class Empirical(Distribution):
 
 def _with_distribution(value: Any) -> Any:
     """Unless it says otherwise, it is the paper's."""
+    if isinstance(value, str):
+        value = {"distribution": value}
     if isinstance(value, dict):
         given = {key: one for key, one in value.items() if one is not None}
         return {"distribution": "uniform"} | given

@@ -129,6 +129,8 @@ class Listed(Family):
 
 def _with_family(value: Any) -> Any:
     """Unless it says otherwise, it is the paper's."""
+    if isinstance(value, str):
+        value = {"family": value}
     if isinstance(value, dict):
         given = {key: one for key, one in value.items() if one is not None}
         return {"family": "random-regular"} | given

@@ -12,8 +12,10 @@ from colme import naming
 from colme.configuration import Table, read_toml, validated
 from colme.errors import ConfigError
 from colme.graph import Graph, IntArray
+from colme.rules.decision import Situation
 from colme.rules.release import Profile
 from colme.sim import graphs
+from colme.sim.engines import PaperTable
 from colme.sim.scenario import legacy
 from colme.sim.scenario.algorithms import AnyAlgorithm
 from colme.sim.scenario.distributions import Data, Shape, Uniform
@@ -47,7 +49,7 @@ class Scenario(Table):
     def build(cls, **fields: Any) -> Self:
         """From keyword arguments; `graph` may also be a Graph or a networkx graph."""
         graph = fields.get("graph")
-        if graph is not None and not isinstance(graph, Graph | Family | Mapping):
+        if graph is not None and not isinstance(graph, Graph | Family | Mapping | str):
             graph = Graph.from_networkx(graph)
         if isinstance(graph, Graph):
             edges = [(a, b) for a in range(graph.agents) for b in graph.neighbours(a) if a < b]
@@ -81,7 +83,9 @@ class Scenario(Table):
     def _check(self) -> None:
         labels = [algorithm.label for algorithm in self.algorithms]
         if len(set(labels)) < len(labels):
-            raise ConfigError("algorithms", labels, "a different name for each")
+            raise ConfigError(
+                "algorithms", labels, "a different name for each: give one with name = ..."
+            )
         if self.classes is not None:
             if len(self.classes) != self.agents:
                 expected = f"one for each of the {self.agents} agents"
@@ -98,8 +102,20 @@ class Scenario(Table):
                 "epsilon_per_agent", seen, f"one for each of the {self.agents} agents"
             )
         self.profiles()
+        self._check_rules()
         for degree in self.graph.degrees:
             self.graph.draw(self.agents, degree, np.random.default_rng(0))
+
+    def _check_rules(self) -> None:
+        """Whether a rule's own options fit this many agents."""
+        for number, table in enumerate(self.algorithms):
+            if isinstance(table, PaperTable):
+                situation = Situation(agents=self.agents, degree=1, epsilon=1)
+                try:
+                    table.rule_in(situation)
+                except ConfigError as error:
+                    error.field = f"algorithms.{number}.{error.field}"
+                    raise
 
     @property
     def shapes(self) -> list[Shape]:

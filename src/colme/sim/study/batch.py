@@ -50,7 +50,7 @@ class Batch:
     @property
     def work_per_round(self) -> int:
         """Agent-rounds of the kernel that one round takes, with all runs and algorithms."""
-        work = sum(engine.work * len(engine.entrants) for engine in self.engines)
+        work = sum(engine.work_per_agent_round for engine in self.engines)
         return round(len(self.world.form) * self.world.graph.agents * work)
 
     def advance(self, first: int, last: int) -> None:
