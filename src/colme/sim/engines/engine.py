@@ -189,10 +189,10 @@ class Engine(ABC):
 
     def note(self, cell: Cell, row: int, values: dict[str, Any]) -> None:
         """Record values of a round, and its cost."""
-        costs = self.cost(cell)
-        spent = {
-            name: np.array([getattr(cost, name) for cost in costs])
-            for name in ("messages", "payload", "memory")
-        }
-        for name, value in (values | spent).items():
-            self.record[cell][name][row] = value
+        record = self.record[cell]
+        for name, value in values.items():
+            record[name][row] = value
+        for run, cost in enumerate(self.cost(cell)):
+            record["messages"][row, run] = cost.messages
+            record["payload"][row, run] = cost.payload
+            record["memory"][row, run] = cost.memory

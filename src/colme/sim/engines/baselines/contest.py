@@ -29,7 +29,6 @@ class BaselineEngine(Engine):
 
     def advance(self, chunk: Chunk) -> None:
         """All entrants on the data of one run, then on the next."""
-        told: dict[Cell, list[dict[str, Any]]] = {cell: [] for cell in self._players}
         for run in range(self.world.runs):
             data = np.ascontiguousarray(chunk.data[:, :, run])
             noise = np.ascontiguousarray(chunk.noise[:, :, run])
@@ -37,12 +36,12 @@ class BaselineEngine(Engine):
             for cell, players in self._players.items():
                 players[run].advance(chunk.first, data, noise, answers)
                 if chunk.row is not None:
-                    told[cell].append(self._measured(run, players[run], answers[-1], data[-1]))
+                    measured = self._measured(run, players[run], answers[-1], data[-1])
+                    for name, value in measured.items():
+                        self.record[cell][name][chunk.row, run] = value
         if chunk.row is not None:
-            for cell, runs in told.items():
-                names = {name for one in runs for name in one}
-                values = {name: np.array([one.get(name, 0) for one in runs]) for name in names}
-                self.note(cell, chunk.row, values)
+            for cell in self._players:
+                self.note(cell, chunk.row, {})
 
     def cost(self, cell: Cell) -> Sequence[Cost]:
         """As each player counts it."""
