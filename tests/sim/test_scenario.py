@@ -107,6 +107,7 @@ def test_objects_of_the_library_are_algorithms_of_a_scenario() -> None:
     assert (first.rule, first.alpha, first.label) == (TightBernstein(), "theorem", "paper, tight")
     assert isinstance(second, TrackingTable)
     assert second.variance == "released"
+    assert labels("paper", Paper()) == ["paper", "paper, bernstein"]  # tuned, and one for all
     with pytest.raises(ConfigError, match=r"algorithms.0.algorithm: saw Paper"):
         Scenario.build(algorithms=[Paper(release_squares=True)])
 

@@ -43,11 +43,11 @@ def agent_rounds_per_second(agents: int) -> float:
 
 
 def baseline_rate(
-    rule: str, *, agents: int, degree: int, rounds: int = GROWTH_ROUNDS, **options: object
+    baseline: str, *, agents: int, degree: int, rounds: int = GROWTH_ROUNDS, **options: object
 ) -> float:
     """Agent-rounds per second of one baseline, drawing its data and recording included."""
-    confidence = {} if rule == "private-colme" else {"delta": 0.1}
-    algorithm = {"algorithm": rule, **confidence, **options}
+    confidence = {} if baseline == "private-colme" else {"delta": 0.1}
+    algorithm = {"algorithm": baseline, **confidence, **options}
     scenario = GALANTES.changed(
         agents=agents, graph={"degree": degree}, rounds=rounds, runs=1, algorithms=[algorithm]
     )
@@ -57,8 +57,12 @@ def baseline_rate(
 def baseline_rates() -> dict[str, float]:
     """C-ColME and B-ColME in Galante's setting, the others, which keep M numbers each, at 200."""
     galantes = {"agents": GALANTES.agents, "degree": 10, "rounds": GALANTES.rounds}
-    return {rule: baseline_rate(rule, **galantes) for rule in ("c-colme", "b-colme")} | {
-        rule: baseline_rate(rule, agents=200, degree=10) for rule in ("colme", "private-colme")
+    small = {"agents": 200, "degree": 10}
+    return {
+        "c-colme": baseline_rate("c-colme", **galantes),
+        "b-colme": baseline_rate("b-colme", **galantes),
+        "colme": baseline_rate("colme", **small),
+        "private-colme": baseline_rate("private-colme", **small),
     }
 
 
@@ -67,8 +71,8 @@ def baseline_growth() -> dict[str, dict[int, float]]:
     by_degree = {r: baseline_rate("b-colme", agents=1000, degree=r) for r in (5, 10, 20, 40)}
     by_depth = {d: baseline_rate("b-colme", agents=1000, degree=20, depth=d) for d in (1, 3, 7)}
     by_agents = {
-        rule: {m: baseline_rate(rule, agents=m, degree=10) for m in (100, 200, 400, 800)}
-        for rule in ("colme", "private-colme")
+        baseline: {m: baseline_rate(baseline, agents=m, degree=10) for m in (100, 200, 400, 800)}
+        for baseline in ("colme", "private-colme")
     }
     return {
         name: {parameter: 1e9 / rate for parameter, rate in rates.items()}

@@ -248,9 +248,9 @@ class PaperTable(AlgorithmTable):
 
     @property
     def label(self) -> str:
-        """Its name, with the rule where it is not the paper's own."""
+        """Its name, with the rule where it is not the paper's own, tuned as the paper does."""
         rule = self.rule if isinstance(self.rule, str) else naming.rule_name(self.rule)
-        return self.name or ("paper" if rule == "bernstein" else f"paper, {rule}")
+        return self.name or ("paper" if self.rule == "bernstein" else f"paper, {rule}")
 
     def rule_in(self, situation: Situation) -> DecisionRule | None:
         """The rule, tuned to this situation; None for the oracle, which needs to know the truth."""
