@@ -6,9 +6,10 @@ from math import inf, sqrt
 import numpy as np
 import pytest
 
+from colme.errors import ConfigError
 from colme.rules.decision import RULES, Oracle, Situation, ThresholdRule
 from colme.rules.release import Profile, Release
-from colme.sim.engines.thresholds import EdgeThresholds, LooksAtMeans, table
+from colme.sim.engines.thresholds import PROBED, EdgeThresholds, LooksAtMeans, probe, table
 
 EPSILONS = (0.5, 1.0, 4.0, inf, 1.0)
 PROFILES = [
@@ -75,3 +76,27 @@ def test_a_rule_that_looks_at_means_at_any_time_is_found_out() -> None:
     assert len(table(LooksLate(), PROFILES[0], 49)) == 49
     with pytest.raises(LooksAtMeans):
         table(LooksLate(), PROFILES[0], 50)
+
+
+@dataclass(frozen=True)
+class LooksAtTheLoud(ThresholdRule):
+    """It looks at means where somebody has hardly any privacy: nobody it is tried on."""
+
+    def threshold(self, mine: Release, theirs: Release) -> float:
+        loud = max(mine.variance, theirs.variance) * mine.count > 1e6
+        return abs(mine.mean - theirs.mean) if loud else 1.0
+
+
+def test_a_rule_that_looks_too_late_is_told_so() -> None:
+    quiet = [Profile.bounded(0, 1, epsilon=1 + a) for a in range(PROBED)]
+    probe(LooksAtTheLoud(), quiet)
+    everyone = [*quiet, Profile.bounded(0, 1, epsilon=1e-3)]
+    ends = np.array([0]), np.array([PROBED])
+    with pytest.raises(ConfigError, match="looks at the means of most pairs, or of none"):
+        EdgeThresholds(LooksAtTheLoud(), everyone, ends, np.zeros((1, 4))).fill(1, 2, np.float64)
+
+
+def test_probing_many_agents_takes_as_long_as_probing_few() -> None:
+    """Pairs of all of them would be more than there is memory for."""
+    many = [Profile.bounded(0, 1, epsilon=1 + a / 1000) for a in range(50_000)]
+    probe(Scalar(), many)

@@ -277,9 +277,7 @@ def _prepare(setting: Setting, table: AlgorithmTable, level: int) -> _Prepared:
     try:
         z[1:] = thresholds.table(rule, profiles[0], setting.rounds)
         if len(profiles) > 1:
-            everyone = np.arange(len(profiles))
-            pairs = np.repeat(everyone, len(profiles)), np.tile(everyone, len(profiles))
-            thresholds.EdgeThresholds(rule, profiles, pairs, np.empty((0, 1))).probe()
+            thresholds.probe(rule, profiles)
     except thresholds.LooksAtMeans:
         return _Prepared(GIVEN, rule, z, alpha)
     return _Prepared(COMMON if len(profiles) == 1 else PER_EDGE, rule, z, alpha)

@@ -1,11 +1,13 @@
 """Decision rules as tables over rounds: what the kernel compares distances with."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
 import numpy as np
 
+from colme.errors import ConfigError
 from colme.rules.decision import RULES, ThresholdRule
 from colme.rules.release import Profile, Release
 from colme.sim.engines.measure import Array, FloatArray
@@ -44,8 +46,21 @@ def _release(rule: ThresholdRule, profile: Profile, t: int) -> Release:
     return cast(Release, facts)  # all of a release but its mean
 
 
-AHEAD = 1024
-"""Rounds for which the public facts about releases are computed at a time."""
+PROBED = 20
+"""Different profiles whose pairs are tried beforehand."""
+
+AHEAD, FACTS = 1024, 2_000_000
+"""Rounds for which public facts about releases are computed at a time, and how many in all."""
+
+
+def probe(rule: ThresholdRule, profiles: Iterable[Profile]) -> None:
+    """Raise LooksAtMeans if the rule looks at them where the two ends differ."""
+    kinds = list(dict.fromkeys(profiles))[:PROBED]
+    for t in (1, 2, 10, 100, 10_000):
+        releases = [_release(rule, profile, t) for profile in kinds]
+        for mine in releases:
+            for theirs in releases:
+                rule.threshold(mine, theirs)
 
 
 class EdgeThresholds:
@@ -67,13 +82,9 @@ class EdgeThresholds:
         self._pairs, self._pair_of = np.unique(pairs, axis=0, return_inverse=True)
         # A rule of the package takes arrays as well as numbers; of another that is not known.
         self._at_once = type(rule) in RULES.values()
-        self._known_from = -AHEAD
+        self._ahead = max(1, min(AHEAD, FACTS // len(self._kinds)))
+        self._known_from = -self._ahead
         self._known: FloatArray = np.empty(0)
-
-    def probe(self) -> None:
-        """Raise LooksAtMeans if the rule does so for any pair, early or late."""
-        for t in (1, 2, 10, 100, 10_000):
-            self._of_pairs(t)
 
     def fill(self, first: int, last: int, dtype: Any) -> None:
         """For the rounds first..last, no more than there are rows."""
@@ -94,13 +105,17 @@ class EdgeThresholds:
             for v, b in zip(variance.tolist(), beta.tolist(), strict=True)
         ]
         pairs = zip(mine.tolist(), theirs.tolist(), strict=True)
-        return np.array([self._rule.threshold(releases[a], releases[b]) for a, b in pairs])
+        try:
+            return np.array([self._rule.threshold(releases[a], releases[b]) for a, b in pairs])
+        except LooksAtMeans:
+            expected = "one that looks at the means of most pairs, or of none"
+            raise ConfigError("rule", type(self._rule).__name__, expected) from None
 
     def _facts(self, t: int) -> tuple[FloatArray, FloatArray]:
         """Variance and parameter of a release of t samples, of each kind."""
-        if not 0 <= t - self._known_from < AHEAD:
+        if not 0 <= t - self._known_from < self._ahead:
             self._known_from = t
-            counts = np.arange(t, t + AHEAD, dtype=np.float64)
+            counts = np.arange(t, t + self._ahead, dtype=np.float64)
             self._known = np.array(
                 [
                     (
