@@ -57,7 +57,7 @@ def rule_from(value: Any, options: Mapping[str, Any]) -> DecisionRule:
     for option, seen in options.items():
         raise ConfigError(option, seen, f"no options: {value} is a rule with its fields already")
     require_sound(found)
-    plain_rule(found)
+    plain_rule(found)  # raises for fields by which two rules could not be told apart
     return found
 
 
