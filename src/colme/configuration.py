@@ -1,7 +1,7 @@
 """Configuration from TOML or keyword arguments: validated, with errors that name the field."""
 
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, TypeVar, get_args, get_origin
@@ -19,6 +19,19 @@ class Table(BaseModel):
 
 
 TableT = TypeVar("TableT", bound=Table)
+
+
+def of_kind(tag: str, default: str) -> Callable[[Any], Any]:
+    """For tables told apart by `tag`: a name alone is one, and none is the default."""
+
+    def with_tag(value: Any) -> Any:
+        if isinstance(value, str):
+            value = {tag: value}
+        if isinstance(value, dict):
+            return {tag: default} | {key: one for key, one in value.items() if one is not None}
+        return value
+
+    return with_tag
 
 
 def read_toml(field: str, path: Path) -> dict[str, Any]:

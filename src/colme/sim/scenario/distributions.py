@@ -6,14 +6,14 @@ Each distribution is a table of a scenario, with the options that it has.
 from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field, model_validator
 from scipy import stats
 
-from colme.configuration import Table
+from colme.configuration import Table, of_kind
 from colme.errors import ConfigError
 from colme.rules.bernstein import bounded_parameter, gaussian_parameter, uniform_parameter
 
@@ -150,22 +150,12 @@ class Empirical(Distribution):
             raise ConfigError("data.file", str(self.file), f"numbers only ({error})") from None
 
 
-def _with_distribution(value: Any) -> Any:
-    """Unless it says otherwise, it is the paper's."""
-    if isinstance(value, str):
-        value = {"distribution": value}
-    if isinstance(value, dict):
-        given = {key: one for key, one in value.items() if one is not None}
-        return {"distribution": "uniform"} | given
-    return value
-
-
 Data = Annotated[
     Annotated[
         Uniform | Bernoulli | Beta | TruncatedNormal | Normal | Empirical,
         Field(discriminator="distribution"),
     ],
-    BeforeValidator(_with_distribution),
+    BeforeValidator(of_kind("distribution", "uniform")),
 ]
 """One of them, by its name."""
 

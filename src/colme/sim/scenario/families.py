@@ -1,12 +1,12 @@
 """Who can talk to whom: a table for each family of graphs, with the options that it has."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from numpy.random import Generator
 from pydantic import BeforeValidator, Field, model_validator
 
-from colme.configuration import Table
+from colme.configuration import Table, of_kind
 from colme.errors import ConfigError
 from colme.graph import Graph
 from colme.sim import graphs
@@ -127,21 +127,11 @@ class Listed(Family):
         return Graph.from_edges(self.edges or [], agents)
 
 
-def _with_family(value: Any) -> Any:
-    """Unless it says otherwise, it is the paper's."""
-    if isinstance(value, str):
-        value = {"family": value}
-    if isinstance(value, dict):
-        given = {key: one for key, one in value.items() if one is not None}
-        return {"family": "random-regular"} | given
-    return value
-
-
 GraphFamily = Annotated[
     Annotated[
         RandomRegular | ErdosRenyi | SmallWorld | ScaleFree | Grid | Complete | Listed,
         Field(discriminator="family"),
     ],
-    BeforeValidator(_with_family),
+    BeforeValidator(of_kind("family", "random-regular")),
 ]
 """One of them, by its name."""
