@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from colme.errors import ConfigError
 from colme.graph import IntArray
+from colme.rules.pooling import NOISE_SHARE
 from colme.rules.release import Blocks, ReleaseSchedule, sigma2_dp
 
 
@@ -38,9 +39,13 @@ def tracking(
     """t * MSE of tracking at t = rounds, once classes are told apart.
 
     Its consensus is the mean of the class's releases, each with variance (sigma2 + sigma2_dp N / t)
-    / t for N blocks; who has nobody of its class in reach answers alone.
+    / t for N blocks. Who has nobody of its class in reach answers alone, and so does who would be
+    worse off together. That values have had time to travel is taken for granted: so they have on
+    random regular graphs, not on paths and stars.
     """
-    shared = (np.asarray(sigma2) + sigma2_dp * blocks / rounds) / component_sizes
+    released = np.asarray(sigma2) + sigma2_dp * blocks / rounds
+    noisy = sigma2_dp * blocks > NOISE_SHARE * np.asarray(sigma2) * rounds
+    shared = np.where(noisy, sigma2, np.minimum(released / component_sizes, sigma2))
     return float(np.mean(np.where(component_sizes == 1, sigma2, shared)))
 
 

@@ -38,15 +38,26 @@ def test_where_nobody_can_meet_no_epsilon_makes_it_pay(capsys: pytest.CaptureFix
     assert answer["smallest_epsilon"] is None
     assert answer["collaboration_pays"] is False
     assert run(["theory", "--degree", "0"]) == 0
-    assert "No epsilon makes it pay" in capsys.readouterr().out
+    assert "No epsilon makes the paper's algorithm pay" in capsys.readouterr().out
 
 
 def test_theory_for_people_answers_the_question(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["theory", "--degree", "20", "--draws", "5"]) == 0
-    printed = capsys.readouterr().out
-    assert "At epsilon = 1 the paper's way pays" in printed
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "At epsilon = 1 the paper's algorithm pays" in printed
     assert "tracking, at t = 30,000" in printed
-    assert "It pays for every epsilon above 0.86" in printed
+    assert "The paper's algorithm pays for every epsilon above 0.86" in printed
+    assert "Of tracking, which is recommended, no such verdict is known" in printed
+
+
+def test_theory_knows_that_a_pair_that_would_be_worse_off_answers_alone(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """At this epsilon a release is nearly all noise: 8 times the error, if it were used."""
+    pair = "theory --agents 2 --degree 1 --means 0.4 --epsilon 0.1 --rounds 10000 --draws 2 --json"
+    assert run(pair.split()) == 0
+    prospect = json.loads(capsys.readouterr().out)
+    assert prospect["tracking"] == prospect["local"]
 
 
 def test_the_demonstration_shows_errors_and_groups(capsys: pytest.CaptureFixture[str]) -> None:

@@ -40,9 +40,9 @@ def theory(
 ) -> None:
     """Ask before joining: does collaboration pay, by how much, and from which epsilon on?
 
-    Theorem 1, Corollary 1 and Propositions 1 and 3 of the paper, and what to expect of
-    tracking once classes are told apart, averaged over random regular graphs and
-    random placements of the agents into classes.
+    The verdict is about the paper's algorithm: Theorem 1, Corollary 1 and Propositions 1 and 3.
+    Beside it stands what to expect of tracking once classes are told apart. All of it is
+    averaged over random regular graphs and random placements of the agents into classes.
     """
     classes = len(set(numbers("--means", means)))
     prospect = Prospect.over(
@@ -68,7 +68,7 @@ def _print(prospect: Prospect, epsilon: float, rounds: int) -> None:
     table = Table("", "t x MSE", "against alone", title="Average error per agent, for large t")
     for name, value in (
         ("alone (Proposition 1)", prospect.local),
-        ("together, the paper's way (Theorem 1)", prospect.theorem1),
+        ("together, the paper's algorithm (Theorem 1)", prospect.theorem1),
         (f"together, tracking, at t = {rounds:,}", prospect.tracking),
         ("all raw data shared (Proposition 3)", prospect.ideal),
     ):
@@ -78,13 +78,20 @@ def _print(prospect: Prospect, epsilon: float, rounds: int) -> None:
     verdict = "pays" if prospect.collaboration_pays else "does not pay"
     relation = "below" if prospect.collaboration_pays else "not below"
     console.print(
-        f"At epsilon = {epsilon:g} the paper's way [bold]{verdict}[/bold]: the noise variance"
+        f"At epsilon = {epsilon:g} the paper's algorithm [bold]{verdict}[/bold]: the noise variance"
         f" {prospect.sigma2_dp:.4g} is {relation} the bound of Corollary 1,"
         f" {prospect.corollary1_bound:.4g}."
     )
     if isfinite(prospect.smallest_epsilon):
-        console.print(f"It pays for every epsilon above {prospect.smallest_epsilon:.4g}.")
+        console.print(
+            f"The paper's algorithm pays for every epsilon above {prospect.smallest_epsilon:.4g}."
+        )
     else:
         console.print(
-            "No epsilon makes it pay: hardly anyone has two others of its class in reach."
+            "No epsilon makes the paper's algorithm pay: hardly anyone has two others of its class"
+            " in reach."
         )
+    console.print(
+        "Of tracking, which is recommended, no such verdict is known: it answers alone where it"
+        " would be worse off together, and is predicted on random regular graphs only, late."
+    )
