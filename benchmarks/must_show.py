@@ -88,16 +88,15 @@ def _worst_class(
 ) -> tuple[float, float, int, float]:
     rounds = 6_000
     scenario = PAPER.changed(epsilon=[epsilon], graph={"degree": [degree]}, seed=seed)
-    ((profile,),) = scenario.profiles()
+    profile = scenario.profiles()[0][0][0]
     recorded = recorded_rounds(rounds)
     squared = np.zeros((len(recorded), 2, len(truth)))  # of the answer, of Local
     for batch in range(runs // LANES):
         generator = np.random.default_rng([seed, batch])
-        pool = new_pool(
-            scenario.draw_graph(degree, batch), [profile] * len(truth), rounds, known=known
-        )
+        profiles = [[profile] * len(truth)] * LANES
+        pool = new_pool(scenario.draw_graph(degree, batch), profiles, rounds, known=known)
         midpoint = np.repeat(truth[:, None], LANES, axis=1)
-        state = new_pool_state(pool, [profile] * len(truth), midpoint, np.float32)
+        state = new_pool_state(pool, profiles, midpoint, np.float32)
         units = draw_units([pool], seed, range(batch * LANES, (batch + 1) * LANES))
         total, done = np.zeros((len(truth), LANES)), 0
         for row, stop in enumerate(recorded.tolist()):

@@ -57,7 +57,11 @@ def accepted_by(
     distance = np.abs(x[:, None] - x[others])
     if algorithms.rule[k] == COMMON:
         return np.asarray((distance < algorithms.z[k, t]) & present)
-    z = algorithms.edge_z[k, edge, (t - 1) % algorithms.edge_z.shape[2]]
+    own = np.arange(len(x))[:, None]
+    lower, upper = np.minimum(own, others), np.maximum(own, others)
+    pair = algorithms.kinds * classes[lower] + classes[upper] if algorithms.kinds > 1 else 0
+    row = edge if algorithms.edge_z.shape[1] > 1 else np.zeros_like(edge)
+    z = algorithms.edge_z[k, row, (t - 1) % algorithms.edge_z.shape[2], pair]
     return np.asarray((distance < z) & present)
 
 

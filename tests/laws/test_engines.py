@@ -26,7 +26,7 @@ from colme.sim.scenario import NAMES, Scenario
 from colme.sim.study import Batch, Study, simulate
 
 ROUNDS = 70
-RUNS = 5
+RUNS = 3
 
 
 class Shrinking(ThresholdRule):
@@ -91,7 +91,7 @@ def scenario(algorithm: object, **changes: Any) -> Scenario:
         "graph": {"degree": 4},
         "epsilon": [4.0, float("inf")],
         "rounds": ROUNDS,
-        "runs": RUNS,
+        "runs": 32,
         "seed": 4,
         "algorithms": [algorithm],
     }

@@ -47,23 +47,32 @@ GRAPHS = {
     "irregular": {"family": "edges", "edges": IRREGULAR},
     "complete": {"family": "complete"},
 }
-PRIVACY: dict[str, dict[str, Any]] = {
+WORLDS: dict[str, dict[str, Any]] = {
     "common": {"epsilon": [1, 8, math.inf]},
     "per agent": {"epsilon_per_agent": [(2.0, math.inf, 8.0)[a % 3] for a in range(AGENTS)]},
+    "own variances": {
+        "epsilon": [8, math.inf],
+        "means": [0.02, 0.1, 0.5],
+        "data": {"distribution": "bernoulli"},
+    },
+    "own variances, per agent": {
+        "epsilon_per_agent": [(2.0, math.inf, 8.0)[a % 3] for a in range(AGENTS)],
+        "means": [0.02, 0.1, 0.5],
+        "data": {"distribution": "beta"},
+    },
 }
 
 
-def study_of(graph: str, privacy: str) -> Study:
+def study_of(graph: str, world: str) -> Study:
     """Classes near enough for edges to come and go; every lane has another placement."""
+    fields: dict[str, Any] = {"means": [0.2, 0.3, 0.8], "data": {"sigma": 0.1}}
     scenario = Scenario.build(
         agents=AGENTS,
         graph=GRAPHS[graph],
-        means=[0.2, 0.3, 0.8],
-        data={"sigma": 0.1},
         rounds=ROUNDS,
         seed=3,
         algorithms=ALGORITHMS,
-        **PRIVACY[privacy],
+        **fields | WORLDS[world],
     )
     return Study(scenario, scenario.graph.degrees[0])
 
@@ -82,10 +91,11 @@ class Lane:
         """The scenario's profile of each agent, with the bounds moved around its own mean."""
         classes = scenario.draw_classes(number)
         centres = np.array(scenario.means)[classes]
-        shared = scenario.profiles()[number]
+        by_class = scenario.profiles()[number]
+        own = [by_class[c][a % len(by_class[c])] for a, c in enumerate(classes.tolist())]
         profiles = [
             replace(p, bounds=(centre + p.bounds[0], centre + p.bounds[1]))
-            for centre, p in zip(centres.tolist(), shared * (AGENTS // len(shared)), strict=True)
+            for centre, p in zip(centres.tolist(), own, strict=True)
         ]
         return cls(number, classes, profiles, Script.random(profiles, centres, ROUNDS, number))
 
@@ -117,19 +127,20 @@ def kernel_rounds(
         noise = lane.script.noise
         scale = np.array([laplace_scale(p.half_range, p.epsilon) for p in lane.profiles])
         classes[:, lane.number] = lane.classes
-        samples[..., lane.number] = lane.script.samples
+        samples[..., lane.number] = lane.script.samples - study.setting.centre
         quiet = np.zeros_like(noise)
         units[..., lane.number] = np.divide(noise, scale, out=quiet, where=scale > 0)
     population = study.origin(classes, FORM)
     schedule = allocation.new_schedule(ROUNDS, range(1, ROUNDS + 1))
     stream = allocation.new_stream(FORM, AGENTS, 0, range(LANES))
-    state = allocation.new_state(FORM, edges, algorithms, population)
+    start = -study.setting.centre
+    state = allocation.new_state(FORM, edges, algorithms, population, start=start)
     record = allocation.new_kernel_record(FORM, algorithms, ROUNDS)
     local_error = allocation.zeros((ROUNDS, LANES), np.float64)
     for t in range(1, ROUNDS + 1):
         feed(FORM, t, t, samples, units, stream)
         for thresholds in own.values():
-            thresholds.fill(t, t, np.float64)
+            thresholds.fill(t, t)
         step_all(
             FORM, t, t, edges, population.location, schedule, algorithms, stream, state, record
         )
@@ -156,15 +167,15 @@ def accepted_in(network: Network) -> Array:
     return matrix
 
 
-@pytest.mark.parametrize("privacy", PRIVACY)
+@pytest.mark.parametrize("world", WORLDS)
 @pytest.mark.parametrize("graph", GRAPHS)
-def test_kernel_and_real_agents_agree_round_by_round(graph: str, privacy: str) -> None:
+def test_kernel_and_real_agents_agree_round_by_round(graph: str, world: str) -> None:
     """Algorithm 1 with every rule, alpha and epsilon: the same decisions, values to 1e-12.
 
     What agents answer shows in the record: the sums of squared errors, the sizes and how many
     answer locally.
     """
-    study = study_of(graph, privacy)
+    study = study_of(graph, world)
     scenario = study.scenario
     drawn = scenario.draw_graph(study.degree, 0)
     edges = allocation.new_graph(drawn.indptr, drawn.indices)
@@ -180,7 +191,7 @@ def test_kernel_and_real_agents_agree_round_by_round(graph: str, privacy: str) -
             accepted = decoded(edges, state.accepted[k, :, number])
             np.testing.assert_array_equal(accepted, accepted_in(network), where)
             consensus = [agent.consensus for agent in network.agents.values()]
-            mine = state.mu[k, t % 2, :, number]
+            mine = state.mu[k, t % 2, :, number] + study.setting.centre
             np.testing.assert_allclose(mine, consensus, rtol=0, atol=TOLERANCE, err_msg=where)
             answers = [agent.estimate for agent in network.agents.values()]
             truth = np.array(scenario.means)[lane.classes]

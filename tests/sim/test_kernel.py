@@ -59,7 +59,7 @@ GRAPHS = {
 }
 
 
-def every_algorithm(edges: Edges) -> Algorithms:
+def every_algorithm(edges: Edges, kinds: int = 1) -> Algorithms:
     """All rules, strict and not, with several alpha schedules, loud agents, awkward thresholds."""
     rng = np.random.default_rng(9)
     agents = edges.indptr.size - 1
@@ -88,8 +88,8 @@ def every_algorithm(edges: Edges) -> Algorithms:
     rule = [COMMON] * len(common) + [ORACLE, PER_EDGE, PER_EDGE]
     z = np.zeros((len(rule), ROUNDS + 1))
     z[: len(common)] = common
-    factors = rng.uniform(0.2, 1.5, (len(rule), max(edges.indices.size, 1), 1))
-    edge_z = factors * bernstein[1:] + 0.01
+    shape = (len(rule), 1 if kinds > 1 else max(edges.indices.size, 1), 1, kinds**2)
+    edge_z = rng.uniform(0.2, 1.5, shape) * bernstein[1:, None] + 0.01
     edge_z[-1] = allocation.at_most(edge_z[-1], np.float64)
     scale = np.array([np.full(agents, 0.4), np.zeros(agents)])
     scale[0, : agents // 2] = 0.9
@@ -100,6 +100,7 @@ def every_algorithm(edges: Edges) -> Algorithms:
         offset=np.array([1, 1, 0, 1, 1, 0, 1, 0], np.int32),
         z=z,
         edge_z=edge_z,
+        kinds=kinds,
         scale=scale,
     )
 
@@ -153,14 +154,14 @@ def fed(
 
 
 @pytest.mark.parametrize("name", GRAPHS)
-@pytest.mark.parametrize("lanes", [1, 4])
-def test_agrees_with_plain_numpy(lanes: int, name: str) -> None:
+@pytest.mark.parametrize(("lanes", "kinds"), [(1, 1), (4, 1), (4, 3)])
+def test_agrees_with_plain_numpy(lanes: int, kinds: int, name: str) -> None:
     """Same samples, same noise: the same decisions, so counts are equal; errors to rounding.
 
     150 rounds of averaging in another order lose a few units in the last place: 1e-11 is ample.
     """
     edges = GRAPHS[name]
-    algorithms = every_algorithm(edges)
+    algorithms = every_algorithm(edges, kinds)
     recorded = [*range(1, 60), 100, ROUNDS]
     schedule = allocation.new_schedule(ROUNDS, recorded, tolerance=0.1)
     population = population_of(edges.indptr.size - 1, np.float64, range(lanes))

@@ -24,6 +24,7 @@ AGENTS = 12
 ROUNDS = 300
 TOLERANCE = 1e-11  # values are of order 1, and the two sides add the same numbers in another order
 CENTRES = np.array([0.2, 0.35, 0.8])  # near enough for edges to come and go
+VARIANCES = (0.05, 0.08, 0.12)
 
 IRREGULAR = [*((0, b) for b in range(1, 9)), (1, 2), (2, 3), (3, 5), (5, 8), (4, 7), (9, 10)]
 GRAPHS = {
@@ -40,13 +41,20 @@ class World:
     def __init__(self, privacy: str, lanes: int) -> None:
         generator = np.random.default_rng(5)
         epsilons = [PRIVACY[privacy][a % len(PRIVACY[privacy])] for a in range(AGENTS)]
-        self.profiles = [Profile.bounded(0.0, 1.0, epsilon=e, sigma2=0.08) for e in epsilons]
-        step = self.profiles[0].lattice_step
-        centres = CENTRES[generator.integers(0, 3, (AGENTS, lanes))]
+        classes = generator.integers(0, 3, (AGENTS, lanes))
+        self.profiles = [
+            [
+                Profile.bounded(0.0, 1.0, epsilon=e, sigma2=VARIANCES[c])
+                for e, c in zip(epsilons, classes[:, lane].tolist(), strict=True)
+            ]
+            for lane in range(lanes)
+        ]
+        step = self.profiles[0][0].lattice_step
+        centres = CENTRES[classes]
         values = generator.beta(2 * centres, 2 * (1 - centres), (ROUNDS, AGENTS, lanes))
         self.samples = 0.5 + step * np.rint((values - 0.5) / step)
         self.means = np.cumsum(self.samples, axis=0) / np.arange(1, ROUNDS + 1)[:, None, None]
-        scales = np.array([[p.lattice_scale, p.square_lattice_scale] for p in self.profiles]).T
+        scales = np.array([[p.lattice_scale, p.square_lattice_scale] for p in self.profiles[0]]).T
         shape = (2, ROUNDS, AGENTS, lanes)
         self.draws = np.rint(generator.laplace(size=shape) * scales[:, None, :, None])
         with np.errstate(invalid="ignore"):
@@ -67,14 +75,14 @@ def agents_of(world: World, graph: Graph, lane: int, known: bool) -> Iterator[Ne
                     release_squares=not known,
                 )
             )
-            for a, profile in enumerate(world.profiles)
+            for a, profile in enumerate(world.profiles[lane])
         ),
         lambda _: noise.popleft(),
     )
     blocks = [0] * AGENTS
-    ends = [Blocks(profile.epsilon).next_end(0) for profile in world.profiles]
+    ends = [Blocks(profile.epsilon).next_end(0) for profile in world.profiles[lane]]
     for t, samples in enumerate(world.samples[..., lane], start=1):
-        for a, profile in enumerate(world.profiles):
+        for a, profile in enumerate(world.profiles[lane]):
             if ends[a] == t:
                 kinds = 1 if known else 2
                 noise.extend(int(d) for d in world.draws[:kinds, blocks[a], a, lane])
@@ -90,8 +98,9 @@ def played(
     """The kernel's answers and accepted pairs after every chunk."""
     data = np.ascontiguousarray(world.means[..., lanes])
     units = np.ascontiguousarray(world.units[..., lanes])
-    pool = new_pool(graph, world.profiles, ROUNDS, known=known)
-    state = new_pool_state(pool, world.profiles, np.full(data.shape[1:], 0.5), np.float64)
+    profiles = world.profiles[lanes]
+    pool = new_pool(graph, profiles, ROUNDS, known=known)
+    state = new_pool_state(pool, profiles, np.full(data.shape[1:], 0.5), np.float64)
     answers, accepted = [], []
     for i in range(0, ROUNDS, chunk):
         part = data[i : i + chunk]

@@ -9,6 +9,7 @@ import pytest
 from colme.errors import ConfigError
 from colme.protocol.rounds.paper import Paper
 from colme.protocol.rounds.tracking import Tracking
+from colme.rules.bernstein import bounded_parameter
 from colme.rules.consensus import theorem_alpha
 from colme.rules.decision import (
     Bernstein,
@@ -243,15 +244,21 @@ def test_given_classes_are_used_in_every_run() -> None:
     assert scenario.draw_classes(0).tolist() == scenario.draw_classes(9).tolist() == [0, 1, 1, 2]
 
 
-def test_what_is_public_is_the_largest_of_the_classes() -> None:
-    scenario = Scenario.build(data={"distribution": "bernoulli"}, means=[0.1, 0.5])
-    ((profile,),) = scenario.profiles()
-    assert profile.sigma2 == pytest.approx(0.25)
-    assert profile.half_range == pytest.approx(0.5)
+def test_each_class_has_its_own_variance_and_all_have_one_range() -> None:
+    """sigma_a and beta_a are the agent's own in the paper."""
+    scenario = Scenario.build(
+        data={"distribution": "bernoulli"}, means=[0.1, 0.5], epsilon_per_agent=[1.0, 2.0] * 100
+    )
+    (level,) = scenario.profiles()
+    for of_class, mean in zip(level, scenario.means, strict=True):
+        assert [one.epsilon for one in of_class] == [1.0, 2.0] * 100
+        assert {one.half_range for one in of_class} == {0.5}
+        assert of_class[0].sigma2 == pytest.approx(mean * (1 - mean), rel=1e-3)
+        assert of_class[0].beta == pytest.approx(bounded_parameter(1 - mean), rel=1e-3)
 
 
 def test_bounds_may_be_wider_than_the_data() -> None:
-    ((profile,),) = Scenario.build(bounds=(-1, 3)).profiles()
+    profile = Scenario.build(bounds=(-1, 3)).profiles()[0][0][0]
     assert profile.half_range == 2
 
 

@@ -53,10 +53,10 @@ RULES_TO_ASK: dict[str, ThresholdRule] = {
 @pytest.mark.parametrize("rule", RULES_TO_ASK.values(), ids=list(RULES_TO_ASK))
 def test_every_edge_has_the_threshold_of_its_two_releases(rule: ThresholdRule) -> None:
     """To the bit, whether the rule is asked for all pairs at once or one by one."""
-    z = np.zeros((ENDS.shape[1], 4))
-    edges = EdgeThresholds(rule, PROFILES, (ENDS[0], ENDS[1]), z)
+    z = np.zeros((ENDS.shape[1], 4, 1))
+    edges = EdgeThresholds(rule, [PROFILES], (ENDS[0], ENDS[1]), z)
     for first, last in ((1, 3), (4, 4), (5, 8)):
-        edges.fill(first, last, np.float64)
+        edges.fill(first, last)
         for t in range(first, last + 1):
             for e, (a, b) in enumerate(ENDS.T.tolist()):
                 mine, theirs = (
@@ -68,8 +68,29 @@ def test_every_edge_has_the_threshold_of_its_two_releases(rule: ThresholdRule) -
                     )
                     for profile in (PROFILES[a], PROFILES[b])
                 )
-                found, expected = z[e, (t - 1) % 4], rule.threshold(mine, theirs)
+                found, expected = z[e, (t - 1) % 4, 0], rule.threshold(mine, theirs)
                 assert found == (np.nextafter(expected, inf) if rule.inclusive else expected)
+
+
+def test_classes_of_their_own_variance_have_thresholds_of_their_own() -> None:
+    """Whoever is of which class: at classes * class_a + class_b, for agents of any epsilon."""
+    rule = RULES_TO_ASK["tight"]
+    by_class = [
+        [Profile.bounded(0, 1, epsilon=e, sigma2=sigma2) for e in EPSILONS]
+        for sigma2 in (0.01, 0.2)
+    ]
+    z, alone, expected = np.zeros((ENDS.shape[1], 2, 4)), np.zeros((1, 2, 4)), np.zeros((1, 2, 1))
+    EdgeThresholds(rule, by_class, (ENDS[0], ENDS[1]), z).fill(21, 22)
+    EdgeThresholds(rule, [one[:1] for one in by_class], (ENDS[0], ENDS[1]), alone).fill(21, 22)
+    assert len(np.unique(alone[0, 1])) == 3
+    for e, (a, b) in enumerate(ENDS.T.tolist()):
+        for pair in range(4):
+            mine, theirs = by_class[pair // 2][a], by_class[pair % 2][b]
+            ends = np.array([0]), np.array([1])
+            EdgeThresholds(rule, [[mine, theirs]], ends, expected).fill(21, 22)
+            np.testing.assert_array_equal(z[e, :, pair], expected[0, :, 0])
+            if EPSILONS[a] == EPSILONS[b] == EPSILONS[0]:
+                np.testing.assert_array_equal(alone[0, :, pair], expected[0, :, 0])
 
 
 def test_a_rule_that_looks_at_means_at_any_time_is_found_out() -> None:
@@ -93,7 +114,7 @@ def test_a_rule_that_looks_too_late_is_told_so() -> None:
     everyone = [*quiet, Profile.bounded(0, 1, epsilon=1e-3)]
     ends = np.array([0]), np.array([PROBED])
     with pytest.raises(ConfigError, match="looks at the means of most pairs, or of none"):
-        EdgeThresholds(LooksAtTheLoud(), everyone, ends, np.zeros((1, 4))).fill(1, 2, np.float64)
+        EdgeThresholds(LooksAtTheLoud(), [everyone], ends, np.zeros((1, 4, 1))).fill(1, 2)
 
 
 def test_probing_many_agents_takes_as_long_as_probing_few() -> None:

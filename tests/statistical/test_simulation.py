@@ -71,7 +71,7 @@ def expected_mse(algorithm: str, epsilon: float) -> FloatArray:
     a class, since W's rows add up to 1. Components of one or two have the local error, sigma^2 / t.
     """
     alpha = {"theorem": theorem_alpha, "stepped": stepped_alpha}[algorithm]
-    profile = ORACLE.profiles()[EPSILONS.index(epsilon)][0]
+    profile = ORACLE.profiles()[EPSILONS.index(epsilon)][0][0]
     v = SIGMA2 + profile.sigma2_dp
     truth = np.array(ORACLE.means)[CLASSES]
     graphs = [ORACLE.draw_graph(DEGREE, batch) for batch in range(BATCHES)]
@@ -184,7 +184,7 @@ def test_type_one_rate_of_the_bernstein_rule(level: float, epsilon: float) -> No
     """
     result = _bernstein().sel(algorithm=f"{level}", epsilon=epsilon)
     assert float(result.type_one.max()) <= min(level, 1)
-    profile = _BERNSTEIN.profiles()[EPSILONS.index(epsilon)][0]
+    profile = _BERNSTEIN.profiles()[EPSILONS.index(epsilon)][0][0]
     t = _BERNSTEIN.rounds
     variance = 2 * profile.released_variance(t, t)
     z = simple_threshold(level, variance, 2 * profile.released_parameter(t, t))

@@ -73,6 +73,25 @@ def pooled_excess(weight: float, own: float, gossip: float) -> float:
     return weight * own + (1 - weight) * gossip
 
 
+def own_share(alpha: float, heard: float) -> float:
+    """How much of the shared mean is one's own release: what is left of it by mixing.
+
+    In every round (1 - alpha) of it comes in, and the weights `heard` of the neighbours replace as
+    much of what is there. A leaf of a hub with many others hears little, so that for long most of
+    what it shares is its own noise, however many the hub has averaged.
+    """
+    return (1 - alpha) / (1 - alpha + alpha * heard)
+
+
+def surely_left(own: float, largest: float) -> float:
+    """The least share of a release's variance that the shared mean has, as far as I can see.
+
+    `own` is one's own share; `largest` the size of the largest accepted set, mine or that of one in
+    it. Of those farther off nothing is known, except in a pair: there they are all.
+    """
+    return max(own, 0.5) if largest <= 2 else own
+
+
 def trust(*, local: float, shared: float, sigma2: float, count: int, bias2: float) -> float:
     """The weight of the shared mean in the answer: s2 / (s2 + B), with s2 = sigma2 / n.
 

@@ -4,6 +4,7 @@ import time
 from statistics import median
 
 from colme.sim.figures import GALANTES
+from colme.sim.kernel import LANES
 from colme.sim.scenario import Scenario
 from colme.sim.study import Batch, Study
 
@@ -24,9 +25,9 @@ def microseconds_per_run_round(rule: str, degree: int) -> float:
         epsilon=2,
         algorithms=[{"algorithm": rule}],
         rounds=ROUNDS,
-        runs=32,
+        runs=256,
     )
-    return median(_seconds(scenario) for _ in range(REPEATS)) / ROUNDS / scenario.runs * 1e6
+    return median(_seconds(scenario) for _ in range(REPEATS)) / ROUNDS / LANES * 1e6
 
 
 def agent_rounds_per_second(agents: int) -> float:
@@ -88,14 +89,16 @@ def baseline_growth() -> dict[str, dict[int, float]]:
 def seconds_to_compile() -> float:
     """To the first round done in this process: a few tenths of a second if cached."""
     scenario = Scenario.build(agents=10, graph={"degree": 4}, rounds=1, algorithms=["bernstein"])
-    batch = Batch(Study(scenario, scenario.graph.degrees[0]), 0, scenario.runs)
+    study = Study(scenario, scenario.graph.degrees[0])
+    batch = Batch(study, 0, study.lanes)
     start = time.perf_counter()
     batch.advance(1, 1)
     return time.perf_counter() - start
 
 
 def _seconds(scenario: Scenario) -> float:
-    batch = Batch(Study(scenario, scenario.graph.degrees[0]), 0, scenario.runs)
+    study = Study(scenario, scenario.graph.degrees[0])
+    batch = Batch(study, 0, study.lanes)
     start = time.thread_time()
     batch.advance(1, scenario.rounds)
     return time.thread_time() - start

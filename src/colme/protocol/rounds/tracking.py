@@ -5,6 +5,7 @@ The mathematics is in `colme.rules.pooling`; docs/recommended.md says what it is
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import ClassVar
 
 from colme.protocol.own_data import OwnData
@@ -17,9 +18,11 @@ from colme.rules.pooling import (
     SMALLEST_VARIANCE,
     excess,
     forgetting,
+    own_share,
     pooled_excess,
     public_precision,
     softened_age,
+    surely_left,
     tracked,
     trust,
     worth_sharing,
@@ -66,6 +69,8 @@ class Tracking(RoundsAlgorithm):
 
         alpha = stepped_alpha(state.age)
         value = precision * mine.mean
+        # What is mixed in a round is of the round before: a new release is not yet in it.
+        mixed_variance = variance * (precision / state.input_weight if state.input_weight else inf)
         state.consensus = tracked(alpha, value, state.input, numerator)
         state.weight = tracked(alpha, precision, state.input_weight, denominator)
         state.input, state.input_weight = value, precision
@@ -74,11 +79,16 @@ class Tracking(RoundsAlgorithm):
         worth = worth_sharing(
             sigma2=spread.estimate, sigma2_dp=profile.sigma2_dp, count=n, blocks=blocks
         )
-        if in_use and denominator > 0 and since >= FIRST_ANSWER and worth and spread.certain:
+        # The owner's exact mean and variance: they steer the answer, and nothing that is sent.
+        local_variance = own.own_variance / stream.count
+        largest = max([state.class_size, *(size for size, _ in in_use)])
+        my_share = own_share(alpha, sum(w for w, _ in pairs))
+        ready = in_use and denominator > 0 and since >= FIRST_ANSWER and worth and spread.certain
+        if ready and surely_left(my_share, largest) * mixed_variance < local_variance:
             bias2 = state.excess * variance * precision / denominator
             state.shared = numerator / denominator
-            state.shared_variance = variance / state.class_size + max(0.0, bias2)
-            # The owner's exact mean and variance: they steer the answer, and nothing that is sent.
+            left = max(my_share, 1 / state.class_size)
+            state.shared_variance = left * mixed_variance + max(0.0, bias2)
             state.trust = trust(
                 local=stream.mean,
                 shared=state.shared,

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -28,17 +28,33 @@ class Setting:
     tolerance: float
     """How near to the true mean an answer counts as close."""
     seed: int
+    centre: float
+    """All data, means and answers are relative to it: single precision has no digits to spare."""
     means: FloatArray
     """Of the classes."""
     midpoints: FloatArray
     """Of the bounds of each class's data."""
-    profiles: Sequence[Sequence[Profile]]
-    """For each epsilon to study, the profile of every agent, or one that all share."""
+    profiles: Sequence[Sequence[Sequence[Profile]]]
+    """For each epsilon to study, for each class, every agent's profile, or one that all share."""
 
-    def everyones(self, level: int) -> list[Profile]:
-        """The profile of each agent."""
+    def everyones(self, level: int, classes: IntArray) -> list[Profile]:
+        """The profile of each agent, where they are in these classes."""
+        profiles = self.profiles[level]
+        return [
+            profiles[c][a % len(profiles[c])]  # one that all share, or each its own
+            for a, c in enumerate(classes.tolist())
+        ]
+
+    def told_apart(self, level: int) -> list[Sequence[Profile]]:
+        """`profiles`, of a single class where all are alike."""
         profiles = list(self.profiles[level])
-        return profiles * (self.agents if len(profiles) == 1 else 1)
+        return profiles if any(one != profiles[0] for one in profiles) else profiles[:1]
+
+    def widest(self, level: int) -> Profile:
+        """One for all, with the largest variance of any class."""
+        profiles = [one for of_class in self.profiles[level] for one in of_class]
+        sigma2, beta = max(one.sigma2 for one in profiles), max(one.beta for one in profiles)
+        return replace(profiles[0], sigma2=sigma2, beta=beta)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -68,7 +84,7 @@ class World:
 
     @property
     def truth(self) -> FloatArray:
-        """[M, runs]: everybody's true mean."""
+        """[M, runs]: everybody's true mean, less the setting's centre."""
         return np.asarray(self.setting.means[self.placed])
 
 
@@ -91,7 +107,7 @@ class Chunk:
 
     @cached_property
     def data(self) -> Array:
-        """[rounds, M, runs]: the running mean of each agent's samples, one sample a round."""
+        """[rounds, M, runs]: running means of each agent's samples, less the setting's centre."""
         return self._of(self.stream.data)
 
     @cached_property
@@ -156,6 +172,11 @@ class Engine(ABC):
 
     work: ClassVar[float] = 1.0
     """What an agent-round takes, in those of the paper's kernel: for the report of progress."""
+
+    @classmethod
+    def eventful(cls, epsilons: FloatArray, rounds: int) -> IntArray:
+        """Rounds in which its answers jump, which must not be missed in what is recorded."""
+        return np.zeros(0, np.int64)
 
     @classmethod
     def prepare(cls, setting: Setting, entrants: Sequence[Entrant]) -> Any:

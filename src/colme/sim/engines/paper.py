@@ -97,7 +97,10 @@ class PaperEngine(Engine):
         self._edges = new_graph(world.graph.indptr, world.graph.indices)
         self._algorithms = kernel_algorithms(setting, entrants, prepared, self._edges, form)
         self._schedule = new_schedule(setting.rounds, setting.recorded, tolerance=setting.tolerance)
-        self._state = new_state(form, self._edges, self._algorithms, world.origin)
+        # Consensus values begin at 0 (line 1), which is not where the data are.
+        self._state = new_state(
+            form, self._edges, self._algorithms, world.origin, start=-setting.centre
+        )
         self._kernel_record = new_kernel_record(form, self._algorithms, len(setting.recorded))
         self._own_thresholds = own_thresholds(
             setting, entrants, prepared, self._edges, self._algorithms
@@ -105,9 +108,10 @@ class PaperEngine(Engine):
         self._judges = {
             k: Judge(
                 one.rule,
-                setting.everyones(entrants[k][1]),
+                [setting.everyones(entrants[k][1], placed) for placed in world.placed.T],
                 self._edges,
                 self._state.given[k][:, : world.runs],
+                setting.centre,
             )
             for k, one in enumerate(prepared)
             if one.kind == GIVEN and one.rule is not None
@@ -133,7 +137,7 @@ class PaperEngine(Engine):
 
     def _fill(self, first: int, last: int) -> None:
         for one in self._own_thresholds.values():
-            one.fill(first, last, self.world.form[0].dtype)
+            one.fill(first, last)
 
     def _simulate(self, first: int, last: int, stream: RunningMeans, local_error: Array) -> None:
         simulate(
@@ -266,7 +270,7 @@ class PaperTable(AlgorithmTable):
 
 def _prepare(setting: Setting, table: AlgorithmTable, level: int) -> _Prepared:
     assert isinstance(table, PaperTable)
-    profiles = list(setting.profiles[level])
+    profiles = [one for of_class in setting.told_apart(level) for one in of_class]
     strictest = min(profile.epsilon for profile in profiles)
     rule = table.rule_in(Situation(agents=setting.agents, degree=setting.degree, epsilon=strictest))
     z, alpha = np.zeros(setting.rounds + 1), _ALPHA[table.alpha]
@@ -296,9 +300,12 @@ def kernel_algorithms(
         z[k] = at_most(one.z, form[0].dtype) if one.inclusive else one.z
     per_edge = any(one.kind == PER_EDGE for one in prepared)
     # Enough rounds for any chunk, and for long stretches where they cost little memory.
-    affordable = min(64, EDGE_THRESHOLDS // max(edges.indices.size, 1))
+    kinds, ends = 1, 1
+    if per_edge:
+        kinds = len(setting.told_apart(0))
+        ends = 1 if len(setting.profiles[0][0]) == 1 else max(edges.indices.size, 1)
+    affordable = min(64, EDGE_THRESHOLDS // (ends * kinds**2))
     rows = max(rows_for(setting.agents, form), affordable)
-    shape = (edges.indices.size, rows) if per_edge else (1, 1)
     alpha = np.array([one.alpha for one in prepared], np.int32).reshape(-1, 2)
     stride, offset = alpha.T.copy()
     return Algorithms(
@@ -307,10 +314,11 @@ def kernel_algorithms(
         stride=stride,
         offset=offset,
         z=z,
-        edge_z=np.zeros((len(entrants), *shape)),
+        edge_z=np.zeros((len(entrants), ends, rows if per_edge else 1, kinds**2), form[0].dtype),
+        kinds=kinds,
         scale=np.array(
             [
-                np.broadcast_to([sqrt(p.sigma2_dp / 2) for p in level], setting.agents)
+                np.broadcast_to([sqrt(p.sigma2_dp / 2) for p in level[0]], setting.agents)
                 for level in setting.profiles
             ]
         ),
@@ -328,7 +336,7 @@ def own_thresholds(
     low = np.repeat(np.arange(setting.agents), np.diff(edges.indptr))
     return {
         k: thresholds.EdgeThresholds(
-            one.rule, setting.everyones(level), (low, edges.indices), algorithms.edge_z[k]
+            one.rule, setting.told_apart(level), (low, edges.indices), algorithms.edge_z[k]
         )
         for k, ((_, level), one) in enumerate(zip(entrants, prepared, strict=True))
         if one.kind == PER_EDGE and isinstance(one.rule, ThresholdRule)

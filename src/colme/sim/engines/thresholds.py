@@ -1,6 +1,6 @@
 """Decision rules as tables over rounds: what the kernel compares distances with."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
@@ -66,32 +66,42 @@ def probe(rule: ThresholdRule, profiles: Iterable[Profile]) -> None:
 class EdgeThresholds:
     """The thresholds of edges between agents with profiles of their own, a few rounds at a time.
 
-    `ends` are the agents of each edge; `z`, float64 [E, rows], gets those of round t at (t - 1) %
-    rows, such that distance < z is the decision.
+    `profiles[c]` are those of the agents of class c, or one that all of them share; `ends` are the
+    agents of each edge. `z`, real [E, rows, classes^2], gets those of round t at (t - 1) % rows,
+    such that distance < z is the decision. If all share one profile, E is 1.
     """
 
     def __init__(
-        self, rule: ThresholdRule, profiles: list[Profile], ends: tuple[Array, Array], z: Array
+        self,
+        rule: ThresholdRule,
+        profiles: Sequence[Sequence[Profile]],
+        ends: tuple[Array, Array],
+        z: Array,
     ) -> None:
         self._rule, self._z = rule, z
-        self._kinds = list(dict.fromkeys(profiles))
+        self._kinds = list(dict.fromkeys(one for of_class in profiles for one in of_class))
         number = {profile: kind for kind, profile in enumerate(self._kinds)}
-        kind_of = np.array([number[profile] for profile in profiles])
-        pairs = np.sort(np.stack([kind_of[end] for end in ends], axis=1), axis=1)
+        kind_of = np.array([[number[one] for one in of_class] for of_class in profiles])
+        if kind_of.shape[1] == 1:
+            ends = np.zeros(1, int), np.zeros(1, int)
+        mine, theirs = (kind_of[:, end].T for end in ends)  # [E, classes]
+        pairs = np.stack(np.broadcast_arrays(mine[:, :, None], theirs[:, None, :]), axis=-1)
         # Rules are symmetric, so the two orders of a pair are one.
-        self._pairs, self._pair_of = np.unique(pairs, axis=0, return_inverse=True)
+        pairs = np.sort(pairs.reshape(-1, 2), axis=1)
+        self._pairs, pair_of = np.unique(pairs, axis=0, return_inverse=True)
+        self._pair_of = pair_of.reshape(len(z), -1)
         # A rule of the package takes arrays as well as numbers; of another that is not known.
         self._at_once = type(rule) in RULES.values()
         self._ahead = max(1, min(AHEAD, FACTS // len(self._kinds)))
         self._known_from = -self._ahead
         self._known: FloatArray = np.empty(0)
 
-    def fill(self, first: int, last: int, dtype: Any) -> None:
+    def fill(self, first: int, last: int) -> None:
         """For the rounds first..last, no more than there are rows."""
         for t in range(first, last + 1):
             z = self._of_pairs(t)
-            z = at_most(z, dtype) if self._rule.inclusive else z
-            self._z[:, (t - 1) % self._z.shape[1]] = z[self._pair_of.ravel()]
+            z = at_most(z, self._z.dtype) if self._rule.inclusive else z
+            self._z[:, (t - 1) % self._z.shape[1]] = z[self._pair_of]
 
     def _of_pairs(self, t: int) -> FloatArray:
         variance, beta = self._facts(t)

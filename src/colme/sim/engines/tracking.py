@@ -5,9 +5,17 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from colme.graph import IntArray
 from colme.sim.engines.engine import AlgorithmTable, Cell, Chunk, Cost, Engine, Entrant, World
-from colme.sim.engines.measure import of_answers, of_decisions
-from colme.sim.kernel import advance_pool, answer_pool, draw_units, new_pool, new_pool_state
+from colme.sim.engines.measure import FloatArray, of_answers, of_decisions
+from colme.sim.kernel import (
+    advance_pool,
+    answer_pool,
+    blocks_by_round,
+    draw_units,
+    new_pool,
+    new_pool_state,
+)
 
 MESSAGES_PER_EDGE = 3
 BYTES_PER_EDGE = 40
@@ -21,10 +29,29 @@ MORE_BYTES, MORE_NUMBERS_PER_EDGE, MORE_OWN_NUMBERS = 8, 1, 3
 """With a released variance: the mean square; and its sum, noise and the bound."""
 
 
+RELEASES_WATCHED = 40
+"""At most, of each schedule."""
+
+
 class TrackingEngine(Engine):
     """Every entrant with arrays of its own; the unit noise is the same for all."""
 
     work: ClassVar[float] = 5.0
+
+    @classmethod
+    def eventful(cls, epsilons: FloatArray, rounds: int) -> IntArray:
+        """Of some releases, early and late, the round itself and the next, which has their noise.
+
+        Of the smallest and the largest epsilon, where agents have their own.
+        """
+        found = [np.zeros(0, np.int64)]
+        for epsilon in {float(epsilons.min()), float(epsilons.max())}:
+            ends = np.flatnonzero(blocks_by_round(epsilon, rounds))
+            wanted = np.searchsorted(ends, np.geomspace(1, rounds, RELEASES_WATCHED))
+            ends = ends[np.unique(wanted.clip(max=len(ends) - 1))] if len(ends) else ends
+            found += [ends, ends + 1]
+        together = np.unique(np.concatenate(found))
+        return together[together <= rounds]
 
     def __init__(self, world: World, entrants: Sequence[Entrant], prepared: Any = None) -> None:
         super().__init__(world, entrants, prepared)
@@ -32,7 +59,7 @@ class TrackingEngine(Engine):
         self._truth = world.truth
         self._pools, self._states = [], []
         for table, level in entrants:
-            profiles = setting.everyones(level)
+            profiles = [setting.everyones(level, placed) for placed in world.placed.T]
             pool = new_pool(
                 world.graph, profiles, setting.rounds, known=not _releases_squares(table)
             )

@@ -44,6 +44,7 @@ from colme.sim.kernel.arrays import (
 from colme.sim.kernel.pooled import advance as advance_pool
 from colme.sim.kernel.pooled import answer as answer_pool
 from colme.sim.kernel.pooled_arrays import (
+    blocks_by_round,
     draw_units,
     new_pool,
     new_pool_state,
@@ -80,6 +81,7 @@ __all__ = [
     "aligned",
     "answer_pool",
     "at_most",
+    "blocks_by_round",
     "draw",
     "draw_units",
     "edge_totals",

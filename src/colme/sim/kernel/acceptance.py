@@ -28,6 +28,7 @@ from colme.sim.kernel.simd import (
     absolute,
     any_lane,
     fma,
+    gather,
     ints,
     load,
     minimum,
@@ -90,16 +91,24 @@ def _compare_row_per_edge(
     algorithms: Algorithms,
     k: int,
     t: int,
-    x: Array,
+    state: KernelState,
+    a: int,
     own: Register,
     e: int,
     end: int,
 ) -> Any:
-    """The word of the neighbours e..end, each against the threshold of its edge."""
-    word, column = ints(form, 0), (t - 1) % algorithms.edge_z.shape[2]
+    """The word of a's neighbours e..end, each against the threshold of its edge and classes."""
+    _, edges, rows, pairs = algorithms.edge_z.shape
+    word, column, kinds = ints(form, 0), (t - 1) % rows, algorithms.kinds
+    kind = load(form, state.classes, a) * ints(form, kinds)
     while e < end:
-        z = reals(form, algorithms.edge_z[k, e, column])
-        word = _append(word, _distance(form, graph, x, own, e) < z)
+        place = ((k * edges + (e if edges > 1 else 0)) * rows + column) * pairs
+        if kinds == 1:
+            z = reals(form, peek(algorithms.edge_z, place))
+        else:
+            other = load(form, state.classes, peek(graph.indices, e))
+            z = gather(algorithms.edge_z, ints(form, place) + kind + other)
+        word = _append(word, _distance(form, graph, state.x, own, e) < z)
         e += 1
     return word
 
@@ -180,7 +189,7 @@ def _accept_row(
         if rule == COMMON:
             word = _compare_row(form, graph, state.x, own, z, e, stop)
         elif rule == PER_EDGE:
-            word = _compare_row_per_edge(form, graph, algorithms, k, t, state.x, own, e, stop)
+            word = _compare_row_per_edge(form, graph, algorithms, k, t, state, a, own, e, stop)
         elif rule == ORACLE:
             word = load(form, state.same, w)
         else:

@@ -111,8 +111,10 @@ def new_stream(form: Form, agents: int, seed: int, runs: Sequence[int]) -> Runni
     return RunningMeans(aligned(bits, np.int32), data, noise, motion)
 
 
-def new_state(form: Form, graph: Edges, algorithms: Algorithms, population: Origin) -> KernelState:
-    """The state before the first round."""
+def new_state(
+    form: Form, graph: Edges, algorithms: Algorithms, population: Origin, *, start: float = 0.0
+) -> KernelState:
+    """The state before the first round; `start` is the consensus value that all begin with."""
     dtype, lanes = form[0].dtype, len(form)
     agents, words, count = graph.indptr.size - 1, int(graph.words[-1]), algorithms.rule.size
     same = zeros((words, lanes), np.int32)
@@ -120,13 +122,16 @@ def new_state(form: Form, graph: Edges, algorithms: Algorithms, population: Orig
     size, share = zeros((count, agents, lanes), np.int32), zeros((count, agents, lanes), dtype)
     size[...], share[...] = 1, 0.5  # nobody but oneself is accepted yet
     given = count if (algorithms.rule == GIVEN).any() else 1
+    mu = zeros((count, 2, agents, lanes), dtype)
+    mu[...] = start
     return KernelState(
+        classes=population.classes,
         same=same,
         given=zeros((given, words, lanes), np.int32),
         x=zeros((agents, lanes), dtype),
         flow=zeros((agents, lanes), dtype),
         least=zeros((agents, lanes), dtype),
-        mu=zeros((count, 2, agents, lanes), dtype),
+        mu=mu,
         accepted=zeros((count, words, lanes), np.int32),
         size=size,
         share=share,

@@ -21,7 +21,9 @@ WORD: Final = 32  # neighbours per word of an accepted set
 
 ORACLE: Final = 0  # accept the neighbours of one's own class
 COMMON: Final = 1  # accept if |x_a - x_b| < z[t]
-PER_EDGE: Final = 2  # accept if |x_a - x_b| < edge_z of the edge, which is filled chunk by chunk
+# Accept if |x_a - x_b| < edge_z, which is filled chunk by chunk: that of the edge, or of all edges,
+# and of the classes of its ends, at kinds * class_a + class_b.
+PER_EDGE: Final = 2
 GIVEN: Final = 3  # accept as `KernelState.given` says, which is filled in before every round
 
 UNIFORM: Final = 0  # location + spread * (uniform on [-1, 1])
@@ -76,7 +78,8 @@ class Algorithms(NamedTuple):
     stride: Array  # int32 [A]
     offset: Array  # int32 [A]
     z: Array  # float64 [A, T + 1]: thresholds; see `at_most` where equality is accepted
-    edge_z: Array  # float64 [A, E, rows]: those of round t at (t - 1) % rows; [A, 1, 1] if unused
+    edge_z: Array  # real [A, E or 1, rows, kinds^2]: of round t at (t - 1) % rows
+    kinds: int  # of classes told apart in it: all, or 1
     scale: Array  # float64 [noise levels, M]: what multiplies the unit Laplace noise
 
 
@@ -92,6 +95,7 @@ class RunningMeans(NamedTuple):
 class KernelState(NamedTuple):
     """What every algorithm remembers between rounds, and scratch space."""
 
+    classes: Array  # int32 [M, L]
     same: Array  # int32 [W, L]: edges within a class
     given: Array  # int32 [A, W, L]: what GIVEN rules accept, [1, W, L] if there are none
     x: Array  # real [M, L]: released means, of the algorithm at work

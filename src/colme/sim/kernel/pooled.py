@@ -11,6 +11,8 @@ from math import sqrt
 from types import FunctionType
 from typing import Any
 
+import numpy as np
+
 from colme.rules import pooling
 from colme.sim.kernel.arrays import Array, compiled, inline
 from colme.sim.kernel.pooled_arrays import VOICES, Pool, PoolState
@@ -26,6 +28,8 @@ def _positional(function: Any) -> Any:
 
 _tracked = _positional(pooling.tracked)
 _forgetting = _positional(pooling.forgetting)
+_own_share = _positional(pooling.own_share)
+_surely_left = _positional(pooling.surely_left)
 _excess = _positional(pooling.excess)
 _pooled_excess = _positional(pooling.pooled_excess)
 _trust = _positional(pooling.trust)
@@ -62,6 +66,8 @@ def _release(t: int, means: Array, units: Array, pool: Pool, state: PoolState) -
         if begins:
             state.first[a] = t
         half_range, sigma2_dp, scale = pool.half_range[a], pool.sigma2_dp[a], pool.scale[a]
+        precision = _public_precision(half_range, sigma2_dp, t, blocks)
+        state.grown[a] = np.inf if begins else precision / state.inputs[1, a, 0]
         for lane in range(means.shape[1]):
             if begins:
                 state.since[a, lane] = t - 1
@@ -88,7 +94,6 @@ def _release(t: int, means: Array, units: Array, pool: Pool, state: PoolState) -
             state.tested[a, lane] = (state.bound[a, lane] + sigma2_dp * blocks / t) / t
             v = (state.sigma2[a, lane] + sigma2_dp * blocks / t) / t
             state.v[a, lane] = max(v, pooling.SMALLEST_VARIANCE)
-            precision = _public_precision(half_range, sigma2_dp, t, blocks)
             state.inputs[0, a, lane], state.inputs[1, a, lane] = precision * x, precision
     return some
 
@@ -102,8 +107,9 @@ def _decide(t: int, pool: Pool, state: PoolState) -> None:
         if count == 0 or (state.counted[a] < t and state.counted[b] < t):
             continue
         s = pool.level[count]
-        bs = max(pool.beta[a] / state.counted[a], pool.beta[b] / state.counted[b]) * s
         for lane in range(state.x.shape[1]):
+            mine, theirs = pool.beta[a, lane], pool.beta[b, lane]
+            bs = max(mine / state.counted[a], theirs / state.counted[b]) * s
             variance = state.tested[a, lane] + state.tested[b, lane]
             z = bs + sqrt(bs * bs + 2 * variance * s)
             accepted = abs(state.x[a, lane] - state.x[b, lane]) < z
@@ -240,6 +246,16 @@ def _advance(first: int, data: Array, units: Array, pool: Pool, state: PoolState
 
 
 @inline
+def _largest(a: int, lane: int, pool: Pool, state: PoolState) -> float:
+    """The size of the largest accepted set among a's and those of the neighbours in it."""
+    largest = state.size[a, lane]
+    for e in range(pool.indptr[a], pool.indptr[a] + pool.degree[a]):
+        if state.accepted[pool.pair[e], lane]:
+            largest = max(largest, state.size[pool.indices[e], lane])
+    return largest
+
+
+@inline
 def _answer(t: int, means: Array, pool: Pool, state: PoolState, answers: Array) -> None:
     for a in range(means.shape[0]):
         count, blocks, sigma2_dp = state.counted[a], state.drawn[a], pool.sigma2_dp[a]
@@ -255,6 +271,12 @@ def _answer(t: int, means: Array, pool: Pool, state: PoolState, answers: Array) 
             precision = state.mix[1, a, lane]
             ready = begun and worth and precision > 0 and state.certain[a, lane] != 0
             if ready and state.size[a, lane] > 1:
+                own = _own_share(pool.alpha[t - state.since[a, lane]], state.weights[a, lane])
+                left = _surely_left(own, _largest(a, lane, pool, state))
+                # What is mixed in a round is of the round before: a release of now is not in it.
+                variance = state.v[a, lane] * (state.grown[a] if count == t else 1.0)
+                if left * variance >= exact / t:
+                    continue
                 shared = state.mix[0, a, lane] / precision
                 trust = _trust(
                     local=local,

@@ -32,7 +32,7 @@ class Pool(NamedTuple):
     blocks: Array  # int32 [schedules, T + 1]: blocks by round t if one ends in it, else 0
     alpha: Array  # float64 [T + 1], by age
     level: Array  # float64 [T + 1]: s = ln(2 / theta), by count
-    beta: Array  # float64 [M]: the tight parameter of a single sample
+    beta: Array  # float64 [M, L]: the tight parameter of a single sample
     sigma2_dp: Array  # float64 [M]
     scale: Array  # float64 [M]: of the noise of sums
     half_range: Array  # float64 [M]
@@ -49,6 +49,7 @@ class PoolState(NamedTuple):
     noise: Array  # float64 [2, M, L]: sums of the unit draws, for sums and for squares
     x: Array  # real [M, L]: released means
     v: Array  # float64 [M, L]: their variances
+    grown: Array  # float64 [M]: by how much the latest one is more precise than the one before
     bound: Array  # float64 [M, L]: an upper bound on sigma2, for the test of edges
     tested: Array  # float64 [M, L]: the variances of released means by that bound
     certain: Array  # uint8 [M, L]: whether sigma2 is known well enough to answer by
@@ -80,8 +81,13 @@ def blocks_by_round(epsilon: float, rounds: int) -> Array:
     return table
 
 
-def new_pool(graph: Graph, profiles: Sequence[Profile], rounds: int, *, known: bool) -> Pool:
-    """From every agent's profile. `known`: the variance is that of the profile."""
+def new_pool(
+    graph: Graph, profiles: Sequence[Sequence[Profile]], rounds: int, *, known: bool
+) -> Pool:
+    """From every run's agents' profiles. `known`: the variance is that of the profile.
+
+    An agent's class is another in every run, and with it its variance; not so epsilon and range.
+    """
     first = np.repeat(np.arange(graph.agents), graph.degrees)
     pairs, number = np.unique(
         np.sort(np.stack([first, graph.indices], axis=1), axis=1), axis=0, return_inverse=True
@@ -92,7 +98,8 @@ def new_pool(graph: Graph, profiles: Sequence[Profile], rounds: int, *, known: b
     indices = np.full(indptr[-1], graph.agents, np.uint32)
     pair = np.full(indptr[-1], len(pairs), np.uint32)
     indices[place], pair[place] = graph.indices, number.ravel()
-    epsilons, schedule = np.unique([p.epsilon for p in profiles], return_inverse=True)
+    agents = profiles[0]
+    epsilons, schedule = np.unique([p.epsilon for p in agents], return_inverse=True)
     theta = TightBernstein().theta
     counts = range(1, rounds + 1)
     return Pool(
@@ -105,10 +112,10 @@ def new_pool(graph: Graph, profiles: Sequence[Profile], rounds: int, *, known: b
         blocks=np.array([blocks_by_round(float(epsilon), rounds) for epsilon in epsilons]),
         alpha=np.array([stepped_alpha(age) for age in range(rounds + 1)]),
         level=np.array([0.0, *(log(2 / theta(count)) for count in counts)]),
-        beta=np.array([p.tight_parameter(1) for p in profiles]),
-        sigma2_dp=np.array([p.sigma2_dp for p in profiles]),
-        scale=np.array([laplace_scale(p.half_range, p.epsilon) for p in profiles]),
-        half_range=np.array([p.half_range for p in profiles]),
+        beta=aligned(np.array([[p.tight_parameter(1) for p in run] for run in profiles]).T, float),
+        sigma2_dp=np.array([p.sigma2_dp for p in agents]),
+        scale=np.array([laplace_scale(p.half_range, p.epsilon) for p in agents]),
+        half_range=np.array([p.half_range for p in agents]),
         known=known,
     )
 
@@ -135,12 +142,12 @@ _UNITS = 3  # streams 3 and 4; those before are a scenario's
 
 
 def new_pool_state(
-    pool: Pool, profiles: Sequence[Profile], midpoint: Array, dtype: type
+    pool: Pool, profiles: Sequence[Sequence[Profile]], midpoint: Array, dtype: type
 ) -> PoolState:
     """The state before the first round. Squares are about `midpoint`, [M, L]: of the bounds."""
     agents, lanes = midpoint.shape
     pairs = pool.ends.shape[0]
-    sigma2 = np.repeat(np.array([p.sigma2 for p in profiles])[:, None], lanes, axis=1)
+    sigma2 = np.array([[p.sigma2 for p in run] for run in profiles]).T
     return PoolState(
         midpoint=aligned(midpoint, np.float64),
         sigma2=aligned(sigma2, np.float64),
@@ -153,6 +160,7 @@ def new_pool_state(
         noise=zeros((2, agents, lanes), np.float64),
         x=zeros((agents, lanes), dtype),
         v=zeros((agents, lanes), np.float64),
+        grown=np.zeros(agents),
         inputs=zeros((2, agents, lanes), dtype),
         before=zeros((2, agents, lanes), dtype),
         accepted=zeros((pairs, lanes), np.uint8),

@@ -122,10 +122,18 @@ class Scenario(Table):
         """The shape of each class's data."""
         return [self.data.around(mean) for mean in self.means]
 
-    def profiles(self) -> list[list[Profile]]:
-        """For each epsilon to study, the profile of every agent, or one that all share.
+    @property
+    def centre(self) -> float:
+        """The middle of the means, about which the simulator computes.
 
-        Where classes differ in variance or range, the largest is what is public about all of them.
+        Single precision has room for the differences between means, not for what they share.
+        """
+        return (min(self.means) + max(self.means)) / 2
+
+    def profiles(self) -> list[list[list[Profile]]]:
+        """For each epsilon to study, for each class, every agent's profile, or one that all share.
+
+        sigma_a and beta_a are the agent's own, as in the paper: those of its class.
         """
         shapes = self.shapes
         half_range = max(hi - lo for lo, hi in (shape.support for shape in shapes)) / 2
@@ -141,13 +149,16 @@ class Scenario(Table):
             levels = [self.epsilon_per_agent]
         return [
             [
-                Profile(
-                    bounds=(-half_range, half_range),
-                    sigma2=max(shape.sigma2 for shape in shapes),
-                    beta=max(shape.beta for shape in shapes),
-                    epsilon=epsilon,
-                )
-                for epsilon in level
+                [
+                    Profile(
+                        bounds=(-half_range, half_range),
+                        sigma2=shape.sigma2,
+                        beta=shape.beta,
+                        epsilon=epsilon,
+                    )
+                    for epsilon in level
+                ]
+                for shape in shapes
             ]
             for level in levels
         ]

@@ -4,6 +4,16 @@ from colme.sim.study.batch import Batch
 from colme.sim.study.checkpoint import Checkpoint
 from colme.sim.study.results import RESULT, load, save
 from colme.sim.study.runner import simulate, work
-from colme.sim.study.study import Study
+from colme.sim.study.study import Study, precision
 
-__all__ = ["RESULT", "Batch", "Checkpoint", "Study", "load", "save", "simulate", "work"]
+__all__ = [
+    "RESULT",
+    "Batch",
+    "Checkpoint",
+    "Study",
+    "load",
+    "precision",
+    "save",
+    "simulate",
+    "work",
+]

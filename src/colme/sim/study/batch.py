@@ -4,7 +4,6 @@ import numpy as np
 
 from colme.sim.engines import MEASURED, Chunk, PaperEngine, World
 from colme.sim.kernel import (
-    LANES,
     draw,
     form_of,
     measure_local,
@@ -15,9 +14,6 @@ from colme.sim.kernel import (
 from colme.sim.study.quantities import Sums, sums_of
 from colme.sim.study.study import Study
 
-RUNS = LANES
-"""Of a batch, at most."""
-
 
 class Batch:
     """Runs first .. first + runs - 1 of a study, before their first round."""
@@ -26,14 +22,14 @@ class Batch:
         scenario, setting = study.scenario, study.setting
         self.study = study
         self.runs = runs
-        form = form_of(dtype, LANES if runs > 1 else 1)
+        form = form_of(dtype, study.lanes)
         lanes = range(first, first + len(form))
         # Classes with the same mean are one class: the first of them.
         same = np.array([scenario.means.index(mean) for mean in scenario.means])
         classes = np.stack([same[scenario.draw_classes(run)] for run in lanes], axis=1)
         self.world = World(
             setting=setting,
-            graph=scenario.draw_graph(study.degree, first // RUNS),
+            graph=scenario.draw_graph(study.degree, first // study.lanes),
             numbers=lanes[:runs],
             form=form,
             classes=classes,
@@ -88,6 +84,5 @@ class Batch:
             "runs": np.array(float(self.runs)),
             **sums_of(record, agents),
             "local_mse": mse_local.sum(axis=-1),
-            "local_mse_squared": (mse_local**2).sum(axis=-1),
             **self.study.closed_forms(self.world.graph, self.world.placed),
         }

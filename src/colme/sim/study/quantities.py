@@ -17,9 +17,6 @@ Sums = Mapping[str, FloatArray]
 CELL = ("algorithm", "epsilon", "degree", "t")
 DEGREE = ("degree", "t")
 
-BATCHES_ENOUGH = 16
-"""From so many batches on, standard errors are those of batches."""
-
 
 def sums_of(record: Record, agents: int) -> dict[str, FloatArray]:
     """What was measured, [cells, rows, runs], summed over runs; per agent where it is theirs."""
@@ -27,7 +24,7 @@ def sums_of(record: Record, agents: int) -> dict[str, FloatArray]:
     sums = {name: record[name].sum(axis=-1) for name in MEASURED if name != "error"}
     for name in ("size", "local", "close"):
         sums[name] = sums[name] / agents
-    return {"mse": mse.sum(axis=-1), "mse_squared": (mse**2).sum(axis=-1), **sums}
+    return {"mse": mse.sum(axis=-1), **sums}
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,20 +167,13 @@ QUANTITIES = (
 
 
 def _standard_error(parts: Sequence[Sums], name: str) -> FloatArray:
-    """Runs of a batch share a graph, so batches, not runs, are what is independent.
-
-    But the spread of a few batches says little, and a shared graph correlates runs little, since
-    each has its own classes: below `BATCHES_ENOUGH` batches the spread of the runs is used.
-    """
+    """Runs of a batch share a graph, so batches, not runs, are what is independent."""
     runs = np.array([part["runs"] for part in parts])
     values = np.array([part[name] for part in parts])
     total = runs.sum()
     mean = values.sum(axis=0) / total
-    if len(parts) >= BATCHES_ENOUGH:
-        deviations = values - runs.reshape(-1, *(1,) * mean.ndim) * mean
-        spread = (deviations**2).sum(axis=0) * len(parts) / (len(parts) - 1)
-        return np.asarray(np.sqrt(spread) / total)
-    if total == 1:
+    if len(parts) == 1:
         return np.full_like(mean, np.nan)
-    variance = sum(part[f"{name}_squared"] for part in parts) / total - mean**2
-    return np.asarray(np.sqrt(np.maximum(variance, 0) / (total - 1)))
+    deviations = values - runs.reshape(-1, *(1,) * mean.ndim) * mean
+    spread = (deviations**2).sum(axis=0) * len(parts) / (len(parts) - 1)
+    return np.asarray(np.sqrt(spread) / total)

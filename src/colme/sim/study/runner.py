@@ -10,10 +10,10 @@ import xarray as xr
 
 from colme.sim.scenario import Scenario
 from colme.sim.study import results
-from colme.sim.study.batch import RUNS, Batch
+from colme.sim.study.batch import Batch
 from colme.sim.study.checkpoint import Checkpoint
 from colme.sim.study.quantities import AllRuns, Sums
-from colme.sim.study.study import Study
+from colme.sim.study.study import Study, precision
 
 Report = Callable[[int], None]
 
@@ -36,16 +36,20 @@ def simulate(
     threads: int | None = None,
     checkpoint: Checkpoint | None = None,
     report: Report = lambda _: None,
-    dtype: type = np.float32,
+    dtype: type | None = None,
 ) -> xr.Dataset:
     """The scenario's results. They are the same, bit for bit, for any number of threads.
 
     Batches found in `checkpoint` are not computed again, and finished ones are kept there.
-    `report` hears how many run-rounds have been done since it was called last.
+    `report` hears how many run-rounds have been done since it was called last. `dtype` is the
+    number format; None: the smaller one that will do.
     """
+    number_format = precision(scenario) if dtype is None else dtype
     studies = [Study(scenario, degree) for degree in scenario.graph.degrees]
     batches = [
-        (study, first) for study in range(len(studies)) for first in range(0, scenario.runs, RUNS)
+        (number, first)
+        for number, study in enumerate(studies)
+        for first in range(0, scenario.runs, study.lanes)
     ]
     stop = threading.Event()
     lock = threading.Lock()
@@ -55,13 +59,13 @@ def simulate(
             report(run_rounds)
 
     def run(study: int, first: int) -> Sums:
-        runs = min(RUNS, scenario.runs - first)
+        runs = min(studies[study].lanes, scenario.runs - first)
         name = f"{studies[study].degree}-{first}"
         found = checkpoint.load(name) if checkpoint else None
         if found is not None:
             tell(scenario.rounds * runs)
             return found
-        batch = Batch(studies[study], first, runs, dtype)
+        batch = Batch(studies[study], first, runs, number_format)
         stride = max(1, SEGMENT // batch.work_per_round)
         for start in range(1, scenario.rounds + 1, stride):
             if stop.is_set():

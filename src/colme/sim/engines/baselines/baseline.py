@@ -21,6 +21,7 @@ class Run:
     classes: IntArray
     """The truth. Only those that are told it in their papers look at it."""
     profile: Profile
+    """One for all, as their papers have it: with the largest variance of any class."""
 
     @property
     def sigma(self) -> float:

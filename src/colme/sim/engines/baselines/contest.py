@@ -18,11 +18,13 @@ class BaselineEngine(Engine):
 
     def __init__(self, world: World, entrants: Sequence[Entrant], prepared: Any = None) -> None:
         super().__init__(world, entrants, prepared)
-        self._truth, placed = world.truth, world.placed
+        # As the owners see them, in double precision: a baseline may begin at 0.
+        self._centre = world.setting.centre
+        self._truth, placed = world.truth + self._centre, world.placed
         self._players: dict[Cell, list[Baseline]] = {}
         for table, level in entrants:
             assert isinstance(table, BaselineTable)
-            profile = world.setting.profiles[level][0]
+            profile = world.setting.widest(level)
             self._players[table.label, level] = [
                 table.make(Run(world.graph, placed[:, run], profile)) for run in range(world.runs)
             ]
@@ -30,7 +32,7 @@ class BaselineEngine(Engine):
     def advance(self, chunk: Chunk) -> None:
         """All entrants on the data of one run, then on the next."""
         for run in range(self.world.runs):
-            data = np.ascontiguousarray(chunk.data[:, :, run])
+            data = np.ascontiguousarray(chunk.data[:, :, run], dtype=np.float64) + self._centre
             noise = np.ascontiguousarray(chunk.noise[:, :, run])
             answers = np.empty_like(data)
             for cell, players in self._players.items():
