@@ -49,10 +49,11 @@ def restore(
 ) -> None:
     """Put a backup in the place of a stopped node's state.
 
-    The node then waits until all its neighbours have confirmed that nothing newer was sent.
+    The node then waits until all that it has told have confirmed that nothing newer was sent.
     """
-    room.restore(file, folder)
-    typer.echo(f"{folder}: restored from {file}; what was there is {folder / room.REPLACED}")
+    kept = room.restore(file, folder)
+    before = f"what was there is {kept}" if kept else "nothing was there"
+    typer.echo(f"{folder}: restored from {file}; {before}")
 
 
 def _as_plain(value: Any) -> Any:

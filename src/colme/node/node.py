@@ -6,7 +6,7 @@ async with Node("node.toml") as node:
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -59,12 +59,18 @@ class _Parts:
 class Node:
     """Joins its neighbours when entered, leaves them when left.
 
-    `state_lost` is the owner's word that the state of before is lost and that no sample from
-    before will be fed again; without it, neighbours that remember this node make it stop.
+    The rest is what its owner alone can know, for one start: `state_lost`, that the state of before
+    is lost and that no sample from before will be fed again; without it, neighbours that remember
+    this node make it stop. `gone`: neighbours of before, whom a restored state can't ask, are gone
+    for good.
     """
 
     def __init__(
-        self, config: NodeConfig | Mapping[str, Any] | Path | str, *, state_lost: bool = False
+        self,
+        config: NodeConfig | Mapping[str, Any] | Path | str,
+        *,
+        state_lost: bool = False,
+        gone: Collection[str] = (),
     ) -> None:
         if isinstance(config, Path | str):
             config = NodeConfig.load(Path(config))
@@ -72,6 +78,7 @@ class Node:
             config = NodeConfig.build(config)
         self.config = config
         self._state_lost = state_lost
+        self._gone = gone
         self._source_trouble: str | None = None
         self._made: _Parts | None = None
         self._left = False
@@ -237,6 +244,7 @@ class Node:
             store,
             metrics,
             state_lost=self._state_lost,
+            gone=self._gone,
             fail=self._fail,
         )
         driver = neighbourhood.driver = Driver(
