@@ -15,6 +15,7 @@ from colme.errors import ConfigError, SampleError
 from colme.node import config
 from colme.node.samples import Feed, Synthetic, feeds, make_feed, make_noise
 from colme.privacy.mechanism import SecureLaplace, SeededLaplace
+from support.stored import SETTINGS
 from support.taker import Enough, Taker
 from support.waiting import until
 
@@ -238,7 +239,7 @@ def test_made_up_samples_depend_on_the_seed_and_the_round_alone() -> None:
 def test_noise_is_repeatable_for_made_up_data_that_asks_for_it_and_nowhere_else() -> None:
     seeded = SYNTHETIC.model_copy(update={"noise_seed": 5})
     again = SeededLaplace(5)
-    noise = make_noise(seeded)
+    noise = make_noise(seeded, SETTINGS)
     assert [noise(10) for _ in range(20)] == [again(10) for _ in range(20)]
     others: list[config.Source] = [
         SYNTHETIC,
@@ -247,7 +248,7 @@ def test_noise_is_repeatable_for_made_up_data_that_asks_for_it_and_nowhere_else(
         config.FileSource(kind="file", path=Path("data")),
     ]
     for spec in others:
-        assert isinstance(make_noise(spec), SecureLaplace)
+        assert isinstance(make_noise(spec, SETTINGS), SecureLaplace)
 
 
 def test_samples_by_http_and_made_up_ones_have_nothing_to_run() -> None:

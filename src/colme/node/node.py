@@ -220,7 +220,7 @@ class Node:
         pins = {one.name: one.certificate for one in config.neighbours}
         trust = Trust(identity, config.identity, pins)
         settings = config.settings(identity.name)
-        noise = make_noise(config.source)
+        noise = make_noise(config.source, settings)
 
         store = Store.open(config.state, settings)
         undo.callback(store.close)
