@@ -30,14 +30,12 @@ from colme.node.owner import (
 from colme.node.rounds import Driver, make_pacing
 from colme.node.samples import Feed, Synthetic, make_feed, make_noise
 from colme.node.session import Admission, Agreement, Neighbourhood
-from colme.node.state import Store
+from colme.node.state import REPEATABLE, Store
 from colme.node.tasks import running
 from colme.node.trust import Identity, Trust
 from colme.node.wire import Reason
 from colme.privacy.ledger import Ledger
 
-REPEATABLE = "repeatable noise"
-"""Marks a state of a trial."""
 SOURCE_PAUSE = 0.5
 """Seconds after which a source looks again whether the disk works."""
 
@@ -261,7 +259,7 @@ class Node:
             last_round=config.pace.last_round,
             metrics=metrics,
             fail=self._fail,
-            marks=self._trial_mark(store),
+            marks=self._noise_mark(store),
         )
         self._left = False
         self._made = _Parts(
@@ -293,15 +291,22 @@ class Node:
             privacy=Ledger.of(driver.agent).describe(),
         )
 
-    def _trial_mark(self, store: Store) -> dict[str, int]:
-        """Noise that can be repeated must never meet real samples, not even in an old state."""
+    def _noise_mark(self, store: Store) -> dict[str, int]:
+        """Noise that can be repeated must never meet real samples, not even in an old state.
+
+        So a state has one kind from its first commit on, whether or not it took a sample in: those
+        that a later start takes in may wait for their noise until yet another.
+        """
         source = self.config.source
         repeatable = isinstance(source, SyntheticSource) and source.noise_seed is not None
-        if store.taken and (REPEATABLE in store.marks) != repeatable:
-            made = "repeatable" if REPEATABLE in store.marks else "secure"
-            expected = f"another state: the one in {self.config.state} was made with {made} noise"
-            raise ConfigError("source.noise_seed", source.kind, expected)
-        return {REPEATABLE: 1} if repeatable else {}
+        real = bool(store.marks.keys() - {REPEATABLE})  # Places in files: real samples came.
+        before = store.marks.get(REPEATABLE, 0 if store.taken else None)
+        if (before is not None and before != repeatable) or (real and repeatable):
+            seen = f"{source.kind}, with {'repeatable' if repeatable else 'secure'} noise"
+            whose = "a trial" if repeatable else "real samples"
+            expected = f"a state of its own for {whose}: the one in {self.config.state} is not"
+            raise ConfigError("source", seen, expected)
+        return {REPEATABLE: int(repeatable)}
 
     async def _take_from(self, feed: Feed) -> None:
         if self._parts.neighbourhood.unsure:

@@ -3,6 +3,6 @@
 from colme.node.state.copies import backup, restore
 from colme.node.state.overview import Overview
 from colme.node.state.store import Commit, Store
-from colme.node.state.stored import to_json
+from colme.node.state.stored import REPEATABLE, to_json
 
-__all__ = ["Commit", "Overview", "Store", "backup", "restore", "to_json"]
+__all__ = ["REPEATABLE", "Commit", "Overview", "Store", "backup", "restore", "to_json"]

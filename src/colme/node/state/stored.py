@@ -17,6 +17,10 @@ from colme.protocol.upgrades import VERSION
 HEAD = "head"
 """The row of what a snapshot has beside its parts: whose it is, of which version and algorithm."""
 
+REPEATABLE = "repeatable noise"
+"""Among the marks, of a whole state: 1 where its noise can be repeated, 0 where it can't. A state
+of 0.1.0 has it only where it can."""
+
 to_json = json.JSONEncoder(separators=(",", ":"), check_circular=False, allow_nan=False).encode
 """One encoder for all snapshots: there is one every round."""
 
