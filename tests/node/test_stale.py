@@ -268,6 +268,18 @@ def test_after_a_loss_a_file_that_has_lines_is_not_read(tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match="a new file") as caught:
             await Node(lost, state_lost=True).__aenter__()
         assert caught.value.field == "source.path"
+        with pytest.raises(ConfigError, match="lost with the state"):
+            await Node(lost, state_lost=True, first_lines="take").__aenter__()
+        async with (
+            Node(lost, state_lost=True, first_lines="skip") as a,
+            Node(config(two, "b", "a")),
+        ):
+            await until(lambda: a._parts.neighbourhood.joined.is_set())
+            with path.open("a") as file:
+                file.write("0.25\n")
+            await until(lambda: a.status().samples.taken == 1)
+            assert a.estimate().local == 0.25
+        rmtree(state(two, "b"))
         for new in (tmp_path / "empty", tmp_path / "not there yet"):
             if new.name == "empty":
                 new.touch()

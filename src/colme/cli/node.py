@@ -14,6 +14,7 @@ os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 from colme.node import log
 from colme.node.config import NodeConfig
 from colme.node.node import Node
+from colme.node.samples import FirstLines
 from colme.node.session import check as check_neighbours
 
 Config = Annotated[Path, typer.Option(help="The node's configuration (TOML).")]
@@ -31,6 +32,13 @@ def node(
             help="The state of before is lost, and no sample from before will be fed again.",
         ),
     ] = False,
+    first_lines: Annotated[
+        FirstLines | None,
+        typer.Option(
+            help="Of a file that this state has not read yet: take the lines that are there, for "
+            "none was ever fed to a node, or skip them.",
+        ),
+    ] = None,
     gone: Annotated[
         list[str] | None,
         typer.Option(
@@ -48,7 +56,9 @@ def node(
         typer.echo(f"{config}: valid; {len(findings)} neighbours asked")
         raise typer.Exit(0 if all(one.well for one in findings) else 1)
     log.configure(settings.log, name=str(config))
-    asyncio.run(_run(Node(settings, state_lost=state_lost, gone=gone or ())))
+    asyncio.run(
+        _run(Node(settings, state_lost=state_lost, first_lines=first_lines, gone=gone or ()))
+    )
 
 
 async def _run(node: Node) -> None:

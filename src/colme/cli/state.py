@@ -90,7 +90,6 @@ def _print(overview: room.Overview) -> None:
     for name, standing in overview.standings.items():
         console.print(f"neighbour {name}: epoch {standing.epoch}, round {standing.round}")
     for source, mark in overview.marks.items():
-        if source != room.REPEATABLE:
-            console.print(f"source {source}: read up to {mark}")
-    if overview.marks.get(room.REPEATABLE):
+        console.print(f"source {source}: read up to {mark}")
+    if overview.repeatable:
         console.print("a trial: its noise can be repeated")

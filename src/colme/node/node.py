@@ -16,7 +16,7 @@ from typing import Any, Self
 from structlog.typing import FilteringBoundLogger
 
 from colme.errors import ConfigError, LocalProtocolError, SampleError, StoreError
-from colme.node.config import FileSource, NodeConfig, SyntheticSource
+from colme.node.config import NodeConfig, SyntheticSource
 from colme.node.log import logger
 from colme.node.metrics import Metrics
 from colme.node.owner import (
@@ -28,7 +28,14 @@ from colme.node.owner import (
     owner_token,
 )
 from colme.node.rounds import Driver, make_pacing
-from colme.node.samples import Feed, Synthetic, make_feed, make_noise
+from colme.node.samples import (
+    Feed,
+    FirstLines,
+    Synthetic,
+    first_marks,
+    make_feed,
+    make_noise,
+)
 from colme.node.session import Admission, Agreement, Neighbourhood
 from colme.node.state import REPEATABLE, Store
 from colme.node.tasks import running
@@ -59,8 +66,9 @@ class Node:
 
     The rest is what its owner alone can know, for one start: `state_lost`, that the state of before
     is lost and that no sample from before will be fed again; without it, neighbours that remember
-    this node make it stop. `gone`: neighbours of before, whom a restored state can't ask, are gone
-    for good.
+    this node make it stop. `first_lines`, of a file that this state has not read and that has lines
+    already: "take" them, for none was ever fed to a node, or "skip" them. `gone`: neighbours of
+    before, whom a restored state can't ask, are gone for good.
     """
 
     def __init__(
@@ -68,6 +76,7 @@ class Node:
         config: NodeConfig | Mapping[str, Any] | Path | str,
         *,
         state_lost: bool = False,
+        first_lines: FirstLines | None = None,
         gone: Collection[str] = (),
     ) -> None:
         if isinstance(config, Path | str):
@@ -76,6 +85,7 @@ class Node:
             config = NodeConfig.build(config)
         self.config = config
         self._state_lost = state_lost
+        self._first_lines = first_lines
         self._gone = gone
         self._source_trouble: str | None = None
         self._made: _Parts | None = None
@@ -225,10 +235,11 @@ class Node:
         if self._state_lost and store.taken:
             expected = "an empty state: only what was lost can be begun anew"
             raise ConfigError("--state-lost", f"the state in {config.state}", expected)
-        if self._state_lost and isinstance(config.source, FileSource) and _has_lines(config.source):
-            expected = "a new file: how far the old one had been read is lost with the state"
-            raise ConfigError("source.path", str(config.source.path), expected)
-        feed = make_feed(config.source, marks=store.marks, refused=self._sample_refused)
+        begin = first_marks(
+            config.source, store.marks, self._first_lines, state_lost=self._state_lost
+        )
+        marks = {**store.marks, **begin}
+        feed = make_feed(config.source, marks=marks, refused=self._sample_refused)
         metrics = Metrics(settings.neighbours, settings.profile.epsilon)
         for name, certificate in [
             (identity.name, identity.certificate),
@@ -281,7 +292,7 @@ class Node:
             log.info("owner's side", address=f"{config.owner.listen}", port=owner.port)
         await undo.enter_async_context(running(neighbourhood.join(), self._fail))
         if feed is not None:
-            await undo.enter_async_context(running(self._take_from(feed), self._fail))
+            await undo.enter_async_context(running(self._take_from(feed, begin), self._fail))
         undo.callback(driver.stop)
         log.info(
             "started",
@@ -308,9 +319,12 @@ class Node:
             raise ConfigError("source", seen, expected)
         return {REPEATABLE: int(repeatable)}
 
-    async def _take_from(self, feed: Feed) -> None:
+    async def _take_from(self, feed: Feed, begin: Mapping[str, int]) -> None:
         if self._parts.neighbourhood.unsure:
             await self._parts.neighbourhood.joined.wait()
+        if begin:
+            # Stored before the first line is read: from now on this state knows the file.
+            await self._take_once_stored([], begin)
         try:
             await feed.run(self._take_once_stored)
         except SampleError as error:
@@ -347,12 +361,3 @@ class Node:
         if not self._parts.failure.done():
             self._parts.failure.set_exception(error)
             self._parts.failure.exception()  # It is told to whoever asks; nobody has to.
-
-
-def _has_lines(source: FileSource) -> bool:
-    if not source.path.exists():
-        return False
-    with source.path.open("rb") as file:
-        first = file.readline()
-        is_header = source.column is not None and not first.lstrip().startswith(b"{")
-        return bool(file.read(1) if is_header else first)

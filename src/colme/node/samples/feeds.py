@@ -117,7 +117,7 @@ class FileFeed:
         self._poll = spec.poll
         self._refused = refused
         self._reader = SampleReader(spec.column, refused)
-        self._key = f"file:{os.path.abspath(spec.path)}"
+        self._key = mark_of(spec.path)
         self._mark = marks.get(self._key, 0)
 
     async def run(self, take: Take) -> None:
@@ -137,7 +137,7 @@ class FileFeed:
         told = False
         while True:
             try:
-                return _regular_file(self._path)
+                return regular_file(self._path)
             except FileNotFoundError:
                 if not told:
                     self._refused("file not there yet", 0)
@@ -180,7 +180,13 @@ class FileFeed:
         return SampleError("source.path", f"{self._path}, {how}", expected)
 
 
-def _regular_file(path: Path) -> BinaryIO:
+def mark_of(path: Path) -> str:
+    """The name under which is stored how far a file has been read."""
+    return f"file:{os.path.abspath(path)}"
+
+
+def regular_file(path: Path) -> BinaryIO:
+    """The file, opened to be read as it grows; a FileNotFoundError if it is not there yet."""
     try:
         # To open a pipe would wait for its writer, and the node with it.
         if not S_ISREG(path.stat().st_mode):

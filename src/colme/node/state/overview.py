@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Self
 
 from colme.node.state import database
-from colme.node.state.stored import Progress, last_entries, read
+from colme.node.state.stored import REPEATABLE, Progress, last_entries, read
 from colme.node.state.upgrades import to_read
 from colme.node.wire import Standing, release_in
 from colme.privacy.ledger import Entry, Ledger
@@ -33,6 +33,9 @@ class Overview:
     """The last release, noised, as every neighbour may know it."""
     standings: Mapping[str, Standing]
     marks: Mapping[str, int]
+    """How far each source has been read."""
+    repeatable: bool
+    """Whether it is a trial's, whose noise can be repeated."""
 
     @classmethod
     def of(cls, folder: Path, *, entries: int = 5) -> Self:
@@ -61,5 +64,6 @@ class Overview:
             last_entries=tuple(newest),
             sent=None if stored.released is None else release_in(stored.released),
             standings=stored.standings,
-            marks=stored.marks,
+            marks={name: mark for name, mark in stored.marks.items() if name != REPEATABLE},
+            repeatable=bool(stored.marks.get(REPEATABLE)),
         )
