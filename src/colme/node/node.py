@@ -193,7 +193,7 @@ class Node:
                 clamped=agent.clamped,
                 refused=parts.metrics.samples_refused,
             ),
-            privacy=ledger.describe(releases=parts.store.releases),
+            privacy=ledger.describe(releases=parts.store.releases, past=parts.store.past),
             class_size=agent.class_size,
             neighbours=tuple(
                 NeighbourStatus(
@@ -299,7 +299,7 @@ class Node:
             listen=config.listen,
             epoch=store.epoch,
             round=driver.agent.round,
-            privacy=Ledger.of(driver.agent).describe(),
+            privacy=Ledger.of(driver.agent).describe(past=store.past),
         )
 
     def _noise_mark(self, store: Store) -> dict[str, int]:

@@ -9,7 +9,7 @@ from colme.node.state import database
 from colme.node.state.stored import REPEATABLE, Progress, last_entries, read
 from colme.node.state.upgrades import to_read
 from colme.node.wire import Standing, release_in
-from colme.privacy.ledger import Entry, Ledger
+from colme.privacy.ledger import Entry, Ledger, Past
 from colme.rules.release import Release
 
 
@@ -27,6 +27,8 @@ class Overview:
     floor: int
     taken: int
     ledger: Ledger
+    past: tuple[Past, ...]
+    """Promises that held before, for samples of then."""
     releases: int
     last_entries: tuple[Entry, ...]
     sent: Release | None
@@ -58,8 +60,9 @@ class Overview:
                 epsilon=stored.epsilon,
                 samples=progress.released,
                 blocks=progress.blocks,
-                waiting=progress.taken - progress.released,
+                waiting=progress.waiting,
             ),
+            past=stored.past,
             releases=stored.releases,
             last_entries=tuple(newest),
             sent=None if stored.released is None else release_in(stored.released),
