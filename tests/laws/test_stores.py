@@ -19,10 +19,11 @@ from shutil import copyfile
 import pytest
 
 from colme.errors import ColmeError, LedgerError, SnapshotError, StaleStateError, StoreError
-from colme.node.state import Commit, Overview, Store, backup, restore
+from colme.node.state import Commit, Overview, Store, backup, change, restore
 from colme.node.state.database import FILE
 from colme.protocol.agent import Agent
 from colme.protocol.settings import Settings
+from colme.rules.release import Profile
 from support.old_states import FILES, put_into, settings_of
 from support.stored import SETTINGS, commit, content, life
 
@@ -58,6 +59,15 @@ def restored(folder: Path) -> Kept:
     return Kept(folder / "state")
 
 
+def changed(folder: Path) -> Kept:
+    """Under another epsilon than its first samples, some of which had their noise."""
+    first = Kept(folder / "state", replace(SETTINGS, profile=Profile.bounded(0, 1, epsilon=0.5)))
+    with closing(first.open()) as store:
+        commit(store, *islice(first.commits(store), 5))
+    change(first.folder, SETTINGS, drop_waiting=True)
+    return Kept(first.folder)
+
+
 def upgraded(old: Path) -> Callable[[Path], Kept]:
     return lambda folder: Kept(put_into(folder / "state", old), settings_of(old))
 
@@ -65,6 +75,7 @@ def upgraded(old: Path) -> Callable[[Path], Kept]:
 KINDS: dict[str, Callable[[Path], Kept]] = {
     "fresh": fresh,
     "restored": restored,
+    "changed": changed,
     **{f"of {path.parent.name}, {path.stem}": upgraded(path) for path in FILES},
 }
 
@@ -93,7 +104,7 @@ def test_what_was_committed_is_read_back(kept: Kept) -> None:
                 "marks": before["marks"] | dict(one.marks),
                 "covered": one.entry.last if one.entry else before["covered"],
                 "releases": before["releases"] + (one.entry is not None),
-                "floor": 0,
+                "floor": before["floor"],
             }
             assert content(store) == expected
             asyncio.run(store.reload())
@@ -193,7 +204,12 @@ def test_the_ledger_only_grows_and_what_is_refused_leaves_nothing_behind(
     overview = Overview.of(kept.folder, entries=10_000)
     entries = overview.last_entries[::-1]
     noised = [sample for one in entries for sample in range(one.first, one.last + 1)]
-    assert noised == list(range(1, overview.ledger.samples + 1))
+    promised = [
+        sample for one in overview.past for sample in range(one.first, one.first + one.released)
+    ]
+    base = overview.past[-1].last if overview.past else 0
+    promised += range(base + 1, base + overview.ledger.samples + 1)
+    assert noised == promised
 
 
 def holding(folder: Path, program: str) -> "subprocess.Popen[str]":

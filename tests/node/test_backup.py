@@ -12,7 +12,7 @@ import pytest
 
 from colme.cli.app import run
 from colme.errors import StoreError
-from colme.node.state import REPLACED, Overview, backup, database, restore
+from colme.node.state import Overview, backup, database, restore
 from colme.node.state.database import FILE
 from colme.node.wire import Standing
 from colme.privacy.ledger import Ledger
@@ -101,9 +101,11 @@ def test_a_damaged_state_is_replaced(tmp_path: Path) -> None:
         commit(store, next(rounds()))
     backup(tmp_path / "a", tmp_path / "copy")
     (tmp_path / "a" / "state.sqlite").write_text("not a database" * 99)
-    restore(tmp_path / "copy", tmp_path / "a")
+    kept = restore(tmp_path / "copy", tmp_path / "a")
     with closing(opened(tmp_path / "a")) as store:
         assert store.covered == 1
+    assert kept is not None
+    assert kept.read_text() == "not a database" * 99, "somebody may be able to mend it"
 
 
 def test_a_running_state_is_shown_by_its_counts(tmp_path: Path) -> None:
@@ -175,10 +177,32 @@ def test_the_state_that_a_restore_replaces_can_be_brought_back(tmp_path: Path) -
         commit(store, first)
         backup(folder, old)
         commit(store, second)
-    restore(old, folder)
+    newest = restore(old, folder)
+    assert newest is not None
     assert Overview.of(folder).round == 1
-    restore(folder / REPLACED, folder)
+    restore(newest, folder)
     assert (Overview.of(folder).round, Overview.of(folder).from_backup) == (2, True)
+
+
+def test_however_often_one_restores_nothing_that_was_there_is_lost(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A second restore of an old backup would else leave nothing but old states."""
+    folder, old = tmp_path / "a", tmp_path / "old"
+    with closing(opened(folder)) as store:
+        commit(store, next(rounds()))
+        backup(folder, old)
+    with closing(opened(folder)) as store:
+        commit(store, *islice(rounds(), 1, 3))
+    for number in range(1, 4):
+        assert run(["state", "restore", str(old), str(folder)]) == 0
+        kept = folder / f"replaced-{number}.sqlite"
+        assert f"what was there is {kept}" in capsys.readouterr().out
+        assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    (folder / "replaced-2.sqlite").unlink()  # By its owner; its number is not given again.
+    restore(folder / "replaced-1.sqlite", folder)
+    assert (folder / "replaced-4.sqlite").exists()
+    assert Overview.of(folder).round == 3
 
 
 def test_a_restore_leaves_no_log_of_what_it_replaces(tmp_path: Path) -> None:

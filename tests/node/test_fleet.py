@@ -14,7 +14,7 @@ import pytest
 from colme.cli.app import run
 from colme.errors import NodeError
 from colme.node.config import NodeConfig, SyntheticSource, split_address
-from colme.node.samples import Synthetic
+from colme.node.samples import Synthetic, make_noise
 from colme.node.state import Overview
 from colme.node.trial import Fleet, Member, Outcome, Plan, outcome, prepare
 from colme.protocol.agent import Agent
@@ -30,7 +30,7 @@ def in_memory(members: Sequence[Member], rounds: int) -> dict[str, Estimate]:
     """The same agents on the same data and noise, delivered as `colme.Network` does."""
     agents = {one.name: Agent(one.config.settings(one.name)) for one in members}
     sources = {one.name: synthetic(one.config) for one in members}
-    noise = {name: source.noise() for name, source in sources.items()}
+    noise = {one.name: make_noise(one.config.source, agents[one.name].settings) for one in members}
     for number in range(1, rounds + 1):
         in_flight = deque[tuple[str, str, object]]()
         for name, agent in agents.items():

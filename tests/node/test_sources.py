@@ -15,6 +15,7 @@ from colme.errors import ConfigError, SampleError
 from colme.node import config
 from colme.node.samples import Feed, Synthetic, feeds, make_feed, make_noise
 from colme.privacy.mechanism import SecureLaplace, SeededLaplace
+from support.stored import SETTINGS
 from support.taker import Enough, Taker
 from support.waiting import until
 
@@ -78,7 +79,7 @@ def test_lines_are_read_as_they_are_written_and_only_when_complete(
     path = tmp_path / "data"
     taker = Taker()
     source = source_of(path, taker, marks={})
-    find, looks = feeds._regular_file, 0
+    find, looks = feeds.regular_file, 0
     followed: list[BinaryIO] = []
 
     def look(path: Path) -> BinaryIO:
@@ -87,7 +88,7 @@ def test_lines_are_read_as_they_are_written_and_only_when_complete(
         followed.append(find(path))
         return followed[-1]
 
-    monkeypatch.setattr(feeds, "_regular_file", look)
+    monkeypatch.setattr(feeds, "regular_file", look)
 
     async def grow() -> None:
         task = asyncio.create_task(source.run(taker.take))
@@ -173,7 +174,7 @@ def test_a_disk_that_can_not_be_read_stops_the_source(
 
     path = tmp_path / "data"
     path.write_bytes(b"1\n2\n3\n")
-    monkeypatch.setattr(feeds, "_regular_file", lambda path: Broken(path))
+    monkeypatch.setattr(feeds, "regular_file", lambda path: Broken(path))
     taker = Taker()
     source = source_of(path, taker, marks={f"file:{path}": mark})
     with pytest.raises(SampleError, match=r"which can't be read \(Input/output error\)"):
@@ -194,7 +195,7 @@ def test_a_file_that_changed_between_two_runs_is_not_read(
     assert taker.batches == 0
 
 
-def test_only_a_regular_file_is_followed(tmp_path: Path) -> None:
+def test_only_aregular_file_is_followed(tmp_path: Path) -> None:
     """To open a pipe would hold up the whole node."""
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path, tmp_path / "pipe"):
@@ -238,7 +239,7 @@ def test_made_up_samples_depend_on_the_seed_and_the_round_alone() -> None:
 def test_noise_is_repeatable_for_made_up_data_that_asks_for_it_and_nowhere_else() -> None:
     seeded = SYNTHETIC.model_copy(update={"noise_seed": 5})
     again = SeededLaplace(5)
-    noise = make_noise(seeded)
+    noise = make_noise(seeded, SETTINGS)
     assert [noise(10) for _ in range(20)] == [again(10) for _ in range(20)]
     others: list[config.Source] = [
         SYNTHETIC,
@@ -247,7 +248,7 @@ def test_noise_is_repeatable_for_made_up_data_that_asks_for_it_and_nowhere_else(
         config.FileSource(kind="file", path=Path("data")),
     ]
     for spec in others:
-        assert isinstance(make_noise(spec), SecureLaplace)
+        assert isinstance(make_noise(spec, SETTINGS), SecureLaplace)
 
 
 def test_samples_by_http_and_made_up_ones_have_nothing_to_run() -> None:

@@ -17,7 +17,7 @@ from colme.node.config import FileSource, HttpSource, NodeConfig, Source
 from colme.node.node import Node
 from colme.node.session import link
 from colme.node.session.admission import NEVER
-from colme.node.state import Overview
+from colme.node.state import Overview, backup, restore
 from colme.node.wire import Standing
 from support.neighbours import Neighbours
 from support.waiting import PATIENCE, until
@@ -53,7 +53,7 @@ def heard(node: Node, peer: str) -> float:
 
 
 def remembered(folder: Path) -> Standing:
-    """What is stored of a in b's state."""
+    """What is stored of a in another's state."""
     return Overview.of(folder).standings.get("a", NEVER)
 
 
@@ -268,6 +268,18 @@ def test_after_a_loss_a_file_that_has_lines_is_not_read(tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match="a new file") as caught:
             await Node(lost, state_lost=True).__aenter__()
         assert caught.value.field == "source.path"
+        with pytest.raises(ConfigError, match="lost with the state"):
+            await Node(lost, state_lost=True, first_lines="take").__aenter__()
+        async with (
+            Node(lost, state_lost=True, first_lines="skip") as a,
+            Node(config(two, "b", "a")),
+        ):
+            await until(lambda: a._parts.neighbourhood.joined.is_set())
+            with path.open("a") as file:
+                file.write("0.25\n")
+            await until(lambda: a.status().samples.taken == 1)
+            assert a.estimate().local == 0.25
+        rmtree(state(two, "b"))
         for new in (tmp_path / "empty", tmp_path / "not there yet"):
             if new.name == "empty":
                 new.touch()
@@ -278,5 +290,61 @@ def test_after_a_loss_a_file_that_has_lines_is_not_read(tmp_path: Path) -> None:
                 new.write_text("0.5\n")
                 await until(lambda: a.status().samples.taken == 1)
             rmtree(state(two, "b"))
+
+    asyncio.run(whole())
+
+
+async def knowing(two: Neighbours, *others: str) -> None:
+    """Node a has told each of these, one after the other, and each remembers it."""
+    for other in others:
+        async with Node(config(two, "a", other)) as a, Node(config(two, other, "a")) as one:
+            now = a.status().round
+            await until(lambda: remembered(one.config.state).round > now)  # noqa: B023 (awaited)
+
+
+def restored_from(two: Neighbours, copy: Path) -> None:
+    restore(copy, state(two))
+    assert Overview.of(state(two)).from_backup
+
+
+def test_a_restored_state_is_not_confirmed_by_those_who_can_not_know(tmp_path: Path) -> None:
+    """It has told c, and c alone was told more since: b's word says nothing of that."""
+
+    async def whole() -> None:
+        three = Neighbours(tmp_path, "a", "b", "c")
+        await knowing(three, "c", "b")
+        backup(state(three), tmp_path / "old")
+        await knowing(three, "c")
+        restored_from(three, tmp_path / "old")
+        with pytest.raises(ConfigError, match=r"all that this restored state.*--gone c$") as caught:
+            await Node(config(three, "a", "b")).__aenter__()
+        assert (caught.value.field, caught.value.seen) == ("neighbours", "no c")
+        assert Overview.of(state(three)).from_backup
+        # Asked, it says what b could not know.
+        both = three.config("a", "b", "c", source=SAMPLES, **PACES["clock"])
+        async with Node(config(three, "c", "a")), Node(both) as a:
+            await ended(a)
+
+    asyncio.run(whole())
+
+
+def test_whoever_is_gone_for_good_need_not_be_asked(tmp_path: Path) -> None:
+    """By the owner's word, for this restored state alone."""
+
+    async def whole() -> None:
+        three = Neighbours(tmp_path, "a", "b", "c")
+        await knowing(three, "c", "b")
+        backup(state(three), tmp_path / "newest")
+        restored_from(three, tmp_path / "newest")
+        with pytest.raises(ConfigError, match="--gone: saw 'd', expected one of c"):
+            await Node(config(three, "a", "b"), gone=["c", "d"]).__aenter__()
+        async with Node(config(three, "a", "b"), gone=["c"]) as a:
+            await until(lambda: a.status().neighbours[0].last_error)
+            assert Overview.of(state(three)).from_backup, "b is asked still"
+            async with Node(config(three, "b", "a")) as b:
+                await together(a, b)
+        assert not Overview.of(state(three)).from_backup
+        with pytest.raises(ConfigError, match="--gone: saw 'c', expected no such word"):
+            await Node(config(three, "a", "b"), gone=["c"]).__aenter__()
 
     asyncio.run(whole())

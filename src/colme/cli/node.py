@@ -14,6 +14,7 @@ os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 from colme.node import log
 from colme.node.config import NodeConfig
 from colme.node.node import Node
+from colme.node.samples import FirstLines
 from colme.node.session import check as check_neighbours
 
 Config = Annotated[Path, typer.Option(help="The node's configuration (TOML).")]
@@ -31,6 +32,20 @@ def node(
             help="The state of before is lost, and no sample from before will be fed again.",
         ),
     ] = False,
+    first_lines: Annotated[
+        FirstLines | None,
+        typer.Option(
+            help="Of a file that this state has not read yet: take the lines that are there, for "
+            "none was ever fed to a node, or skip them.",
+        ),
+    ] = None,
+    gone: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="A neighbour of before, whom a restored state can't ask, is gone for good.",
+        ),
+    ] = None,
 ) -> None:
     """Run a node until it is interrupted (SIGINT or SIGTERM)."""
     settings = NodeConfig.load(config)
@@ -41,14 +56,16 @@ def node(
         typer.echo(f"{config}: valid; {len(findings)} neighbours asked")
         raise typer.Exit(0 if all(one.well for one in findings) else 1)
     log.configure(settings.log, name=str(config))
-    asyncio.run(_run(settings, state_lost=state_lost))
+    asyncio.run(
+        _run(Node(settings, state_lost=state_lost, first_lines=first_lines, gone=gone or ()))
+    )
 
 
-async def _run(settings: NodeConfig, *, state_lost: bool) -> None:
+async def _run(node: Node) -> None:
     loop, stopped = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
-    async with Node(settings, state_lost=state_lost) as running:
+    async with node as running:
         ways_to_end = {
             asyncio.create_task(stopped.wait()),
             asyncio.create_task(running.failed()),

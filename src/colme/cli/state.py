@@ -1,4 +1,4 @@
-"""`colme state`: look at a node's stored state, copy it, bring a copy back."""
+"""`colme state`: look at a node's stored state, copy it, bring a copy back, change its promise."""
 
 import json
 from dataclasses import asdict
@@ -12,7 +12,7 @@ from rich.table import Table
 
 from colme.node import state as room
 
-state = typer.Typer(help="A node's stored state: show it, back it up, restore it.")
+state = typer.Typer(help="A node's stored state: show it, back it up, restore it, change it.")
 
 Folder = Annotated[Path, typer.Argument(help="The node's state folder.")]
 
@@ -49,10 +49,42 @@ def restore(
 ) -> None:
     """Put a backup in the place of a stopped node's state.
 
-    The node then waits until all its neighbours have confirmed that nothing newer was sent.
+    The node then waits until all that it has told have confirmed that nothing newer was sent.
     """
-    room.restore(file, folder)
-    typer.echo(f"{folder}: restored from {file}; what was there is {folder / room.REPLACED}")
+    kept = room.restore(file, folder)
+    before = f"what was there is {kept}" if kept else "nothing was there"
+    typer.echo(f"{folder}: restored from {file}; {before}")
+
+
+@state.command()
+def change(
+    config: Annotated[Path, typer.Option(help="The node's configuration, as it is to be (TOML).")],
+    drop_waiting: Annotated[
+        bool,
+        typer.Option(
+            "--drop-waiting", help="Samples that wait for their noise are never to be released."
+        ),
+    ] = False,
+) -> None:
+    """Bring a stopped node's state under other bounds, another epsilon or algorithm.
+
+    The ledger, the place in each file and what neighbours remember are carried over, so that no
+    sample is noised twice; samples begin to count anew.
+    """
+    # They bring large packages, which no other of these commands needs.
+    from colme.node.config import NodeConfig
+    from colme.node.trust import Identity
+
+    wanted = NodeConfig.load(config)
+    settings = wanted.settings(Identity.load(wanted.identity).name)
+    done = room.change(wanted.state, settings, drop_waiting=drop_waiting)
+    for setting, seen, before in done.differences:
+        typer.echo(f"{setting}: {seen}, before {before}")
+    typer.echo(
+        f"{wanted.state}: samples released before: {done.released}, dropped: {done.dropped}; the "
+        f"next ones are under the new promise. Whoever has samples under both adds up their "
+        f"epsilons. What was there is {done.kept}"
+    )
 
 
 def _as_plain(value: Any) -> Any:
@@ -70,12 +102,21 @@ def _print(overview: room.Overview) -> None:
     console.print(f"{overview.name}: epoch {overview.epoch}, round {overview.round}{origin}")
     console.print(f"algorithm: {overview.algorithm or 'not named yet'}")
     if overview.floor:
-        console.print(f"begins after round {overview.floor}: an earlier state was lost")
+        why = "the promise was changed then" if overview.past else "an earlier state was lost"
+        console.print(f"begins after round {overview.floor}: {why}")
     ledger = overview.ledger
     console.print(
         f"samples taken in: {overview.taken}, released: {ledger.samples}, waiting: {ledger.waiting}"
     )
     console.print(ledger.describe(releases=overview.releases))
+    for promise in reversed(overview.past):
+        console.print(f"{promise.describe()} (until {promise.ended})")
+    if overview.past:
+        every = ledger.samples + sum(one.released for one in overview.past)
+        console.print(
+            f"in all {every} samples released, each noised once, under its own epsilon; "
+            "for whoever has several, their epsilons add up"
+        )
     if overview.sent is not None:
         console.print(
             f"last sent: a noised mean of {overview.sent.mean:g} over {overview.sent.count} samples"
@@ -90,3 +131,5 @@ def _print(overview: room.Overview) -> None:
         console.print(f"neighbour {name}: epoch {standing.epoch}, round {standing.round}")
     for source, mark in overview.marks.items():
         console.print(f"source {source}: read up to {mark}")
+    if overview.repeatable:
+        console.print("a trial: its noise can be repeated")

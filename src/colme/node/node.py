@@ -6,7 +6,7 @@ async with Node("node.toml") as node:
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -16,7 +16,7 @@ from typing import Any, Self
 from structlog.typing import FilteringBoundLogger
 
 from colme.errors import ConfigError, LocalProtocolError, SampleError, StoreError
-from colme.node.config import FileSource, NodeConfig, SyntheticSource
+from colme.node.config import NodeConfig, SyntheticSource
 from colme.node.log import logger
 from colme.node.metrics import Metrics
 from colme.node.owner import (
@@ -28,16 +28,21 @@ from colme.node.owner import (
     owner_token,
 )
 from colme.node.rounds import Driver, make_pacing
-from colme.node.samples import Feed, Synthetic, make_feed, make_noise
+from colme.node.samples import (
+    Feed,
+    FirstLines,
+    Synthetic,
+    first_marks,
+    make_feed,
+    make_noise,
+)
 from colme.node.session import Admission, Agreement, Neighbourhood
-from colme.node.state import Store
+from colme.node.state import REPEATABLE, Store
 from colme.node.tasks import running
 from colme.node.trust import Identity, Trust
 from colme.node.wire import Reason
 from colme.privacy.ledger import Ledger
 
-REPEATABLE = "repeatable noise"
-"""Marks a state of a trial."""
 SOURCE_PAUSE = 0.5
 """Seconds after which a source looks again whether the disk works."""
 
@@ -59,12 +64,20 @@ class _Parts:
 class Node:
     """Joins its neighbours when entered, leaves them when left.
 
-    `state_lost` is the owner's word that the state of before is lost and that no sample from
-    before will be fed again; without it, neighbours that remember this node make it stop.
+    The rest is what its owner alone can know, for one start: `state_lost`, that the state of before
+    is lost and that no sample from before will be fed again; without it, neighbours that remember
+    this node make it stop. `first_lines`, of a file that this state has not read and that has lines
+    already: "take" them, for none was ever fed to a node, or "skip" them. `gone`: neighbours of
+    before, whom a restored state can't ask, are gone for good.
     """
 
     def __init__(
-        self, config: NodeConfig | Mapping[str, Any] | Path | str, *, state_lost: bool = False
+        self,
+        config: NodeConfig | Mapping[str, Any] | Path | str,
+        *,
+        state_lost: bool = False,
+        first_lines: FirstLines | None = None,
+        gone: Collection[str] = (),
     ) -> None:
         if isinstance(config, Path | str):
             config = NodeConfig.load(Path(config))
@@ -72,6 +85,8 @@ class Node:
             config = NodeConfig.build(config)
         self.config = config
         self._state_lost = state_lost
+        self._first_lines = first_lines
+        self._gone = gone
         self._source_trouble: str | None = None
         self._made: _Parts | None = None
         self._left = False
@@ -178,7 +193,7 @@ class Node:
                 clamped=agent.clamped,
                 refused=parts.metrics.samples_refused,
             ),
-            privacy=ledger.describe(releases=parts.store.releases),
+            privacy=ledger.describe(releases=parts.store.releases, past=parts.store.past),
             class_size=agent.class_size,
             neighbours=tuple(
                 NeighbourStatus(
@@ -213,17 +228,18 @@ class Node:
         pins = {one.name: one.certificate for one in config.neighbours}
         trust = Trust(identity, config.identity, pins)
         settings = config.settings(identity.name)
-        noise = make_noise(config.source)
+        noise = make_noise(config.source, settings)
 
         store = Store.open(config.state, settings)
         undo.callback(store.close)
         if self._state_lost and store.taken:
             expected = "an empty state: only what was lost can be begun anew"
             raise ConfigError("--state-lost", f"the state in {config.state}", expected)
-        if self._state_lost and isinstance(config.source, FileSource) and _has_lines(config.source):
-            expected = "a new file: how far the old one had been read is lost with the state"
-            raise ConfigError("source.path", str(config.source.path), expected)
-        feed = make_feed(config.source, marks=store.marks, refused=self._sample_refused)
+        begin = first_marks(
+            config.source, store.marks, self._first_lines, state_lost=self._state_lost
+        )
+        marks = {**store.marks, **begin}
+        feed = make_feed(config.source, marks=marks, refused=self._sample_refused)
         metrics = Metrics(settings.neighbours, settings.profile.epsilon)
         for name, certificate in [
             (identity.name, identity.certificate),
@@ -237,6 +253,7 @@ class Node:
             store,
             metrics,
             state_lost=self._state_lost,
+            gone=self._gone,
             fail=self._fail,
         )
         driver = neighbourhood.driver = Driver(
@@ -253,7 +270,7 @@ class Node:
             last_round=config.pace.last_round,
             metrics=metrics,
             fail=self._fail,
-            marks=self._trial_mark(store),
+            marks=self._noise_mark(store),
         )
         self._left = False
         self._made = _Parts(
@@ -275,29 +292,39 @@ class Node:
             log.info("owner's side", address=f"{config.owner.listen}", port=owner.port)
         await undo.enter_async_context(running(neighbourhood.join(), self._fail))
         if feed is not None:
-            await undo.enter_async_context(running(self._take_from(feed), self._fail))
+            await undo.enter_async_context(running(self._take_from(feed, begin), self._fail))
         undo.callback(driver.stop)
         log.info(
             "started",
             listen=config.listen,
             epoch=store.epoch,
             round=driver.agent.round,
-            privacy=Ledger.of(driver.agent).describe(),
+            privacy=Ledger.of(driver.agent).describe(past=store.past),
         )
 
-    def _trial_mark(self, store: Store) -> dict[str, int]:
-        """Noise that can be repeated must never meet real samples, not even in an old state."""
+    def _noise_mark(self, store: Store) -> dict[str, int]:
+        """Noise that can be repeated must never meet real samples, not even in an old state.
+
+        So a state has one kind from its first commit on, whether or not it took a sample in: those
+        that a later start takes in may wait for their noise until yet another.
+        """
         source = self.config.source
         repeatable = isinstance(source, SyntheticSource) and source.noise_seed is not None
-        if store.taken and (REPEATABLE in store.marks) != repeatable:
-            made = "repeatable" if REPEATABLE in store.marks else "secure"
-            expected = f"another state: the one in {self.config.state} was made with {made} noise"
-            raise ConfigError("source.noise_seed", source.kind, expected)
-        return {REPEATABLE: 1} if repeatable else {}
+        real = bool(store.marks.keys() - {REPEATABLE})  # Places in files: real samples came.
+        before = store.marks.get(REPEATABLE, 0 if store.taken else None)
+        if (before is not None and before != repeatable) or (real and repeatable):
+            seen = f"{source.kind}, with {'repeatable' if repeatable else 'secure'} noise"
+            whose = "a trial" if repeatable else "real samples"
+            expected = f"a state of its own for {whose}: the one in {self.config.state} is not"
+            raise ConfigError("source", seen, expected)
+        return {REPEATABLE: int(repeatable)}
 
-    async def _take_from(self, feed: Feed) -> None:
+    async def _take_from(self, feed: Feed, begin: Mapping[str, int]) -> None:
         if self._parts.neighbourhood.unsure:
             await self._parts.neighbourhood.joined.wait()
+        if begin:
+            # Stored before the first line is read: from now on this state knows the file.
+            await self._take_once_stored([], begin)
         try:
             await feed.run(self._take_once_stored)
         except SampleError as error:
@@ -334,12 +361,3 @@ class Node:
         if not self._parts.failure.done():
             self._parts.failure.set_exception(error)
             self._parts.failure.exception()  # It is told to whoever asks; nobody has to.
-
-
-def _has_lines(source: FileSource) -> bool:
-    if not source.path.exists():
-        return False
-    with source.path.open("rb") as file:
-        first = file.readline()
-        is_header = source.column is not None and not first.lstrip().startswith(b"{")
-        return bool(file.read(1) if is_header else first)

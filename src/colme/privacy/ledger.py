@@ -1,5 +1,6 @@
 """What an agent has released of its stream, and under which promise."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Self
@@ -35,8 +36,11 @@ class Ledger:
             waiting=counts.taken - counts.released,
         )
 
-    def describe(self, *, releases: int | None = None) -> str:
-        """One line for the owner; it holds nothing but counts, of releases too where kept."""
+    def describe(self, *, releases: int | None = None, past: Sequence["Past"] = ()) -> str:
+        """One line for the owner; it holds nothing but counts, of releases too where kept.
+
+        `past`: the promises of before, where this one is not the first.
+        """
         promise = (
             "epsilon = inf (no privacy)"
             if self.epsilon == inf
@@ -45,7 +49,32 @@ class Ledger:
         made = "" if releases is None else f"; releases made: {releases}"
         return (
             f"{promise}; samples released: {self.samples}, waiting: {self.waiting}; "
-            f"blocks noised: {self.blocks}{made}"
+            f"blocks noised: {self.blocks}{made}{''.join(f'; {one.describe()}' for one in past)}"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """A promise that has ended, for samples `first` to `last`, counted from 1 over all promises.
+
+    Each sample has one promise, and is noised under it once or never: `released` of them were.
+    """
+
+    first: int
+    last: int
+    released: int
+    blocks: int
+    bounds: tuple[float, float]
+    epsilon: float
+    ended: str
+
+    def describe(self) -> str:
+        """In words, without the time."""
+        lo, hi = self.bounds
+        dropped = self.last - self.first + 1 - self.released
+        return (
+            f"before that, samples {self.first} to {self.last} under epsilon = {self.epsilon:g} and"
+            f" bounds {lo:g} to {hi:g}: {self.released} released, {dropped} dropped"
         )
 
 

@@ -1,5 +1,6 @@
 """Sources of discrete Laplace noise: P(k) proportional to exp(-|k| / scale) on the integers."""
 
+from collections.abc import Iterable
 from functools import cache
 from math import floor
 from typing import TYPE_CHECKING
@@ -45,6 +46,12 @@ class SecureLaplace:
     def __call__(self, scale: float) -> int:
         """One draw; 0 for scale 0 (no privacy)."""
         return int(_noised(scale)(0)) if scale else 0
+
+    def prepare(self, scales: Iterable[float]) -> None:
+        """Build what draws of these scales need: one that can't be drawn shows at the start."""
+        for scale in scales:
+            if scale:
+                _noised(scale)
 
     def promised_epsilon(self, sensitivity: int, scale: float) -> float:
         """OpenDP's privacy map, rounded up: the loss where one sample moves a sum by so much."""

@@ -68,6 +68,11 @@ class Agent:
         return self.rounds.state.phase
 
     @property
+    def scales(self) -> tuple[float, ...]:
+        """The scales of the discrete Laplace draws that each block will take, in order."""
+        return self._own.scales
+
+    @property
     def draws_due(self) -> tuple[float, ...]:
         """The scales of the discrete Laplace draws that the next `Begin` must bring, in order."""
         return self._own.draws_due

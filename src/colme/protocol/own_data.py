@@ -36,11 +36,15 @@ class OwnData:
         self.stream.observe(value, self.profile, self.schedule)
 
     @property
-    def draws_due(self) -> tuple[float, ...]:
-        """The scales of the discrete Laplace draws that the next `publish` must bring, in order."""
+    def scales(self) -> tuple[float, ...]:
+        """Of the discrete Laplace draws for one block: its sum's and, with squares, theirs."""
         one = (self.profile.lattice_scale, self.profile.square_lattice_scale)
-        per_block = one if self.squares else one[:1]
-        return per_block * self.stream.blocks_due
+        return one if self.squares else one[:1]
+
+    @property
+    def draws_due(self) -> tuple[float, ...]:
+        """The scales of the draws that the next `publish` must bring, in order."""
+        return self.scales * self.stream.blocks_due
 
     def publish(self, noise: Sequence[int]) -> None:
         """Release all closed blocks, each with its own draws."""

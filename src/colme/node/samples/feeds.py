@@ -14,8 +14,10 @@ import numpy as np
 from colme.errors import ConfigError, SampleError
 from colme.node import config
 from colme.node.samples.lines import Portion, SampleReader, TellRefused
-from colme.privacy.mechanism import SecureLaplace, SeededLaplace
+from colme.privacy.mechanism import LARGEST_SECURE_SCALE, SecureLaplace, SeededLaplace
+from colme.protocol.agent import Agent
 from colme.protocol.network import NoiseSource
+from colme.protocol.settings import Settings
 
 CHUNK = 64 * 1024
 
@@ -49,11 +51,24 @@ def make_feed(
             assert_never(spec)
 
 
-def make_noise(spec: config.Source) -> NoiseSource:
-    """Secure noise; repeatable noise for made-up data alone, if it is asked for."""
-    if isinstance(spec, config.SyntheticSource):
-        return Synthetic(spec).noise()
-    return SecureLaplace()
+def make_noise(spec: config.Source, settings: Settings) -> NoiseSource:
+    """Secure noise; repeatable noise for made-up data alone, if it is asked for.
+
+    Whatever the agent will ask of it can be drawn: else a node would take samples in, and stop for
+    ever at its first release.
+    """
+    if isinstance(spec, config.SyntheticSource) and spec.noise_seed is not None:
+        return SeededLaplace(spec.noise_seed)
+    noise, scales = SecureLaplace(), Agent(settings).scales
+    if max(scales) > LARGEST_SECURE_SCALE:
+        epsilon = settings.profile.epsilon
+        # Three digits, never rounded below what works.
+        smallest = 1.005 * epsilon * max(scales) / LARGEST_SECURE_SCALE
+        given = "" if len(scales) == 1 else "; less with privacy.sigma2, where it is publicly known"
+        expected = f"at least {smallest:.3g}: larger noise can't be drawn exactly{given}"
+        raise ConfigError("privacy.epsilon", epsilon, expected)
+    noise.prepare(scales)
+    return noise
 
 
 class StdinFeed:
@@ -102,7 +117,7 @@ class FileFeed:
         self._poll = spec.poll
         self._refused = refused
         self._reader = SampleReader(spec.column, refused)
-        self._key = f"file:{os.path.abspath(spec.path)}"
+        self._key = mark_of(spec.path)
         self._mark = marks.get(self._key, 0)
 
     async def run(self, take: Take) -> None:
@@ -122,7 +137,7 @@ class FileFeed:
         told = False
         while True:
             try:
-                return _regular_file(self._path)
+                return regular_file(self._path)
             except FileNotFoundError:
                 if not told:
                     self._refused("file not there yet", 0)
@@ -165,7 +180,13 @@ class FileFeed:
         return SampleError("source.path", f"{self._path}, {how}", expected)
 
 
-def _regular_file(path: Path) -> BinaryIO:
+def mark_of(path: Path) -> str:
+    """The name under which is stored how far a file has been read."""
+    return f"file:{os.path.abspath(path)}"
+
+
+def regular_file(path: Path) -> BinaryIO:
+    """The file, opened to be read as it grows; a FileNotFoundError if it is not there yet."""
     try:
         # To open a pipe would wait for its writer, and the node with it.
         if not S_ISREG(path.stat().st_mode):
@@ -190,8 +211,3 @@ class Synthetic:
         half_range = spec.sigma * sqrt(3)
         draws = generator.uniform(spec.mean - half_range, spec.mean + half_range, spec.per_round)
         return [float(draw) for draw in draws]
-
-    def noise(self) -> NoiseSource:
-        """Repeatable if the configuration gives it a seed."""
-        seed = self._spec.noise_seed
-        return SecureLaplace() if seed is None else SeededLaplace(seed)

@@ -1,12 +1,12 @@
 """A node among its neighbours: a link to each, a listener for all, and who knows what of whom."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from traceback import format_tb
 
-from colme.errors import StaleStateError
+from colme.errors import ConfigError, StaleStateError
 from colme.node.config import NodeConfig
 from colme.node.log import logger
 from colme.node.metrics import Metrics
@@ -44,8 +44,10 @@ class Neighbourhood:
         metrics: Metrics,
         *,
         state_lost: bool,
+        gone: Collection[str],
         fail: Callable[[BaseException], None],
     ) -> None:
+        _require_all_accounted_for(store, {one.name for one in config.neighbours}, gone)
         self.joined = asyncio.Event()
         self.driver: Driver
         self._patience = config.deadline
@@ -213,3 +215,28 @@ class Neighbourhood:
                     await self._changed.wait()
         except TimeoutError:
             return
+
+
+def _require_all_accounted_for(
+    store: Store, configured: Collection[str], gone: Collection[str]
+) -> None:
+    """Whoever a restored state has told is asked, or is gone for good by the owner's word.
+
+    The others can't know what was told to it since. The word is refused where nothing asks for it,
+    so that it can't stand in a start script for ever.
+    """
+    unasked = store.told.keys() - configured if store.from_backup else set[str]()
+    for name in gone:
+        if name not in unasked:
+            which = f"one of {', '.join(sorted(unasked))}" if unasked else "no such word"
+            expected = f"{which}: it is for whom a restored state has told and can't ask"
+            raise ConfigError("--gone", name, expected)
+    missing = sorted(unasked - set(gone))
+    if missing:
+        words = " ".join(f"--gone {name}" for name in missing)
+        raise ConfigError(
+            "neighbours",
+            f"no {', '.join(missing)}",
+            "all that this restored state has told: they alone know whether they were told more "
+            f"since. Configure them again, or say that they are gone for good: {words}",
+        )

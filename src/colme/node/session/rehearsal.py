@@ -9,6 +9,7 @@ from grpc.aio import AioRpcError, secure_channel
 
 from colme.errors import IdentityError
 from colme.node.config import Neighbour, NodeConfig
+from colme.node.samples import make_noise
 from colme.node.session.admission import Admission
 from colme.node.session.agreement import Agreement
 from colme.node.session.link import ANSWER_SECONDS, Parted, Session, read_reply
@@ -30,7 +31,7 @@ async def check(config: NodeConfig) -> list[Finding]:
     """One finding for each neighbour; raises for what is wrong on this side."""
     identity = Identity.load(config.identity)
     identity.certificate.require_valid(datetime.now(UTC), "this node")
-    config.settings(identity.name)
+    make_noise(config.source, config.settings(identity.name))
     pins = {one.name: one.certificate for one in config.neighbours}
     trust = Trust(identity, config.identity, pins)
     question = Admission(Agreement.of(config.agreed), {}).question()

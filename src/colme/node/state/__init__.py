@@ -1,8 +1,19 @@
 """What outlives a node: its state on the disk, copies of it, and what its owner may see of it."""
 
-from colme.node.state.copies import REPLACED, backup, restore
+from colme.node.state.change import Change, change
+from colme.node.state.copies import backup, restore
 from colme.node.state.overview import Overview
 from colme.node.state.store import Commit, Store
-from colme.node.state.stored import to_json
+from colme.node.state.stored import REPEATABLE, to_json
 
-__all__ = ["REPLACED", "Commit", "Overview", "Store", "backup", "restore", "to_json"]
+__all__ = [
+    "REPEATABLE",
+    "Change",
+    "Commit",
+    "Overview",
+    "Store",
+    "backup",
+    "change",
+    "restore",
+    "to_json",
+]

@@ -5,6 +5,7 @@ so a node that starts from a copy waits until its neighbours vouch for it.
 """
 
 import os
+import re
 import tempfile
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
@@ -13,8 +14,10 @@ from colme.errors import StoreError
 from colme.node.state import database
 from colme.node.state.lock import Lock
 
-REPLACED = "replaced.sqlite"
-"""A backup of the state that the last restore replaced."""
+REPLACED = re.compile(r"replaced-(\d+)\.sqlite")
+"""States that others have taken the place of, the newest with the largest number."""
+LOGS = ("-wal", "-shm", "-journal")
+"""What SQLite may have beside a file."""
 
 
 def backup(folder: Path, to: Path) -> None:
@@ -26,30 +29,58 @@ def backup(folder: Path, to: Path) -> None:
         database.sync_folder(to.parent)
 
 
-def restore(file: Path, folder: Path) -> None:
+def restore(file: Path, folder: Path) -> Path | None:
     """Put a copy in the place of the state in a folder whose node is stopped.
 
-    What was there is kept as `REPLACED`: it may be the newer one, and the only one that is of use.
+    What was there is kept, and where is told: it may be the newer one, and alone be of use.
     """
     database.make_private_folder(folder)
     path = folder / database.FILE
     with database.in_words(path), ExitStack() as undo:
         undo.callback(Lock.take(folder).release)
         copy = _marked_copy(file, folder, undo)
+        kept = None
         # An empty file is what a power failure may leave of a state that was never written.
         if path.exists() and path.stat().st_size:
-            # A damaged one is not worth keeping. One that can't be kept for another reason is: it
-            # may be the newest there is, so nothing is restored then.
-            with suppress(database.DamagedState):
-                _marked_copy(path, folder, undo).rename(folder / REPLACED)
+            # One that can't be copied, unless it is damaged, may be the newest there is: nothing is
+            # restored then.
+            try:
+                kept = keep(folder, undo)
+            except database.DamagedState:
+                kept = _set_aside(folder)
         # The state first: without its log it would be an older one, and not known as such.
         # And no log of it may stay, of either kind: it would be played into the copy.
-        for name in (path.name, *(f"{path.name}-{log}" for log in ("wal", "shm", "journal"))):
+        for end in ("", *LOGS):
             with suppress(FileNotFoundError):
-                (folder / name).unlink()
+                Path(f"{path}{end}").unlink()
             database.sync_folder(folder)
         copy.rename(path)
         database.sync_folder(folder)
+    return kept
+
+
+def keep(folder: Path, undo: ExitStack) -> Path:
+    """Copy the state in a folder to a place of its own there, before it is changed or replaced."""
+    place = _next_place(folder)
+    _marked_copy(folder / database.FILE, folder, undo).rename(place)
+    database.sync_folder(folder)
+    return place
+
+
+def _set_aside(folder: Path) -> Path:
+    """A damaged state, as it is: somebody may be able to mend it."""
+    place = _next_place(folder)
+    for end in ("", *LOGS):
+        with suppress(FileNotFoundError):
+            Path(f"{folder / database.FILE}{end}").rename(f"{place}{end}")
+    return place
+
+
+def _next_place(folder: Path) -> Path:
+    """None is ever overwritten: the one before may be the newest state there is."""
+    found = (REPLACED.fullmatch(one.name) for one in folder.iterdir())
+    number = max((int(one[1]) for one in found if one), default=0) + 1
+    return folder / f"replaced-{number}.sqlite"
 
 
 def _marked_copy(source: Path, folder: Path, undo: ExitStack) -> Path:

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Self
 
 from colme.node.state import database
-from colme.node.state.stored import Progress, last_entries, read
+from colme.node.state.stored import REPEATABLE, Progress, last_entries, read
 from colme.node.state.upgrades import to_read
 from colme.node.wire import Standing, release_in
-from colme.privacy.ledger import Entry, Ledger
+from colme.privacy.ledger import Entry, Ledger, Past
 from colme.rules.release import Release
 
 
@@ -27,12 +27,17 @@ class Overview:
     floor: int
     taken: int
     ledger: Ledger
+    past: tuple[Past, ...]
+    """Promises that held before, for samples of then."""
     releases: int
     last_entries: tuple[Entry, ...]
     sent: Release | None
     """The last release, noised, as every neighbour may know it."""
     standings: Mapping[str, Standing]
     marks: Mapping[str, int]
+    """How far each source has been read."""
+    repeatable: bool
+    """Whether it is a trial's, whose noise can be repeated."""
 
     @classmethod
     def of(cls, folder: Path, *, entries: int = 5) -> Self:
@@ -55,11 +60,13 @@ class Overview:
                 epsilon=stored.epsilon,
                 samples=progress.released,
                 blocks=progress.blocks,
-                waiting=progress.taken - progress.released,
+                waiting=progress.waiting,
             ),
+            past=stored.past,
             releases=stored.releases,
             last_entries=tuple(newest),
             sent=None if stored.released is None else release_in(stored.released),
             standings=stored.standings,
-            marks=stored.marks,
+            marks={name: mark for name, mark in stored.marks.items() if name != REPEATABLE},
+            repeatable=bool(stored.marks.get(REPEATABLE)),
         )

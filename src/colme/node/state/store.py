@@ -23,10 +23,11 @@ from colme.errors import (
 from colme.node.state import database
 from colme.node.state.lane import Lane
 from colme.node.state.lock import Lock
+from colme.node.state.promise import differences
 from colme.node.state.stored import Progress, Stored, read, rows_of, to_json, write_rows
 from colme.node.state.upgrades import is_current, upgrade
 from colme.node.wire import Standing
-from colme.privacy.ledger import Entry, require_next
+from colme.privacy.ledger import Entry, Past, require_next
 from colme.protocol.events import EVERYTHING
 from colme.protocol.settings import Settings
 
@@ -72,10 +73,12 @@ class Store:
     """The last round that each neighbour may have heard of."""
     standings: dict[str, Standing]
     marks: dict[str, int]
+    past: tuple[Past, ...]
+    """Promises that held before this one, for samples of then."""
     covered: int
-    """The last sample that the ledger lists as noised."""
+    """The last sample of the present promise that the ledger lists as noised."""
     releases: int
-    """How many entries the ledger has."""
+    """How many entries the ledger has for it."""
 
     def __init__(self, folder: Path, settings: Settings, lane: Lane) -> None:
         self._path = folder / database.FILE
@@ -103,8 +106,8 @@ class Store:
 
     @property
     def taken(self) -> int:
-        """How many samples are in it."""
-        return Progress.of(self.snapshot).taken
+        """How many samples it has ever taken in, under whatever promise."""
+        return self._base + Progress.of(self.snapshot).taken
 
     async def commit(self, commit: Commit) -> None:
         """Return once it is on disk; after an error, nothing of it is stored.
@@ -181,36 +184,22 @@ class Store:
         self.told = stored.told
         self.standings = stored.standings
         self.marks = stored.marks
+        self.past, self._base = stored.past, stored.base
         self.covered = stored.covered
         self.releases = stored.releases
 
     def _require_own(self, stored: Stored) -> None:
-        settings, snapshot = self._settings, stored.snapshot or {}
-        # 0.1.0 did not name its algorithm.
-        algorithm = snapshot.get("algorithm") or settings.algorithm.name
-        for setting, seen, expected in (
-            ("name", settings.name, stored.name),
-            ("agreed.bounds", settings.profile.bounds, stored.bounds),
-            ("privacy.epsilon", settings.profile.epsilon, stored.epsilon),
-            ("agreed.algorithm", settings.algorithm.name, algorithm),
-        ):
-            if seen != expected:
-                # No word of a new state: it would be fed the same samples.
-                remedy = (
-                    f"{expected!r}, as in the state {self._path}: go on with that. Another state "
-                    "would noise a second time whatever samples it is fed again"
-                )
-                raise ConfigError(setting, seen, remedy)
-        self._require_same_squares(snapshot.get("stream", {}))
-
-    def _require_same_squares(self, stream: Mapping[str, Any]) -> None:
-        """Before anything is written: squares of blocks noised without them have no noise."""
-        squares = self._settings.algorithm.release_squares
-        if stream.get("blocks") and stream["with_squares"] != squares:
-            was = "unknown" if stream["with_squares"] else "known"
-            expected = f"the variance {was}, as when the blocks in {self._path} were released"
-            seen = "unknown" if squares else "known"
-            raise ConfigError("privacy.sigma2", seen, expected)
+        for setting, seen, expected in differences(stored, self._settings):
+            # No word of a new state: it would be fed the same samples.
+            remedy = (
+                "go on under that name"
+                if setting == "name"
+                else "go on with that, or change the state as a whole (colme state change), which "
+                "knows what was noised. Another state would noise it a second time"
+            )
+            raise ConfigError(
+                setting, seen, f"{expected!r}, as in the state {self._path}: {remedy}"
+            )
 
     def _reopen(self) -> None:
         before = Progress.of(self.snapshot)
@@ -276,13 +265,19 @@ class Store:
     def _list(self, entry: Entry | None) -> int:
         """Add an entry to the ledger, if it goes on where the ledger ends; return its new end."""
         (last,) = self._connection.execute("SELECT max(last) FROM ledger").fetchone()
-        covered: int = last or 0
+        covered = max((last or 0) - self._base, 0)
         if entry is None:
             return covered
         require_next(covered, entry)
         self._connection.execute(
             "INSERT INTO ledger (round, first, last, blocks, epsilon) VALUES (?, ?, ?, ?, ?)",
-            (entry.round, entry.first, entry.last, entry.blocks, entry.epsilon),
+            (
+                entry.round,
+                self._base + entry.first,
+                self._base + entry.last,
+                entry.blocks,
+                entry.epsilon,
+            ),
         )
         return entry.last
 

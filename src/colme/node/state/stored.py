@@ -2,20 +2,27 @@
 
 import json
 import sqlite3
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self
 
 from colme.node.state.database import damaged, newer
 from colme.node.wire import Standing
-from colme.privacy.ledger import Entry
+from colme.privacy.ledger import Entry, Past
 from colme.protocol.events import Part
 from colme.protocol.upgrades import VERSION
 
 HEAD = "head"
 """The row of what a snapshot has beside its parts: whose it is, of which version and algorithm."""
+PAST = "past"
+"""The row of promises that have ended; the ledger goes on counting after their samples. Most states
+have none."""
+
+REPEATABLE = "repeatable noise"
+"""Among the marks, of a whole state: 1 where its noise can be repeated, 0 where it can't. A state
+of 0.1.0 has it only where it can."""
 
 to_json = json.JSONEncoder(separators=(",", ":"), check_circular=False, allow_nan=False).encode
 """One encoder for all snapshots: there is one every round."""
@@ -37,8 +44,15 @@ class Stored:
     told: dict[str, int]
     standings: dict[str, Standing]
     marks: dict[str, int]
+    past: tuple[Past, ...]
     covered: int
+    """The last sample of the present promise that the ledger lists, counted from its first."""
     releases: int
+
+    @property
+    def base(self) -> int:
+        """The last sample of the promises before this one: the ledger counts over all of them."""
+        return self.past[-1].last if self.past else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +63,11 @@ class Progress:
     taken: int = 0
     released: int = 0
     blocks: int = 0
+
+    @property
+    def waiting(self) -> int:
+        """Samples taken in that have had no noise yet."""
+        return self.taken - self.released
 
     @classmethod
     def of(cls, snapshot: Mapping[str, Any] | None) -> Self:
@@ -85,6 +104,12 @@ def write_rows(connection: sqlite3.Connection, rows: Mapping[str, str | bytes]) 
     )
 
 
+def past_row(past: Iterable[Past]) -> str:
+    """Promises that have ended, as the row PAST has them."""
+    # An epsilon as text: it may be infinite, which JSON has no number for.
+    return to_json([asdict(one) | {"epsilon": str(one.epsilon)} for one in past])
+
+
 def snapshot_in(connection: sqlite3.Connection, path: Path) -> dict[str, Any] | None:
     """The agent's snapshot, all parts of it; None if nothing was ever stored."""
     try:
@@ -119,7 +144,11 @@ def _read(connection: sqlite3.Connection, path: Path) -> Stored:
     ).fetchone()
     epoch, floor = connection.execute("SELECT epoch, floor FROM boot").fetchone()
     rows = _rows(connection)
-    releases, covered = connection.execute("SELECT count(*), max(last) FROM ledger").fetchone()
+    past = tuple(map(_past, json.loads(rows.get(PAST, "[]"))))
+    base = past[-1].last if past else 0
+    releases, covered = connection.execute(
+        "SELECT count(*), max(last) - ? FROM ledger WHERE last > ?", (base, base)
+    ).fetchone()
     stored = Stored(
         name=name,
         bounds=(lower, upper),
@@ -136,6 +165,7 @@ def _read(connection: sqlite3.Connection, path: Path) -> Stored:
             for peer, (epoch, round_) in sorted(json.loads(rows.get("standings", "{}")).items())
         },
         marks=json.loads(rows.get("marks", "{}")),
+        past=past,
         covered=covered or 0,
         releases=releases,
     )
@@ -144,6 +174,11 @@ def _read(connection: sqlite3.Connection, path: Path) -> Stored:
         what = f"{noised} samples were released, but the ledger lists {stored.covered}"
         raise damaged(path, what)
     return stored
+
+
+def _past(plain: Mapping[str, Any]) -> Past:
+    read = {"bounds": tuple(plain["bounds"]), "epsilon": float(plain["epsilon"])}
+    return Past(**{**plain, **read})
 
 
 def _rows(connection: sqlite3.Connection) -> dict[str, Any]:

@@ -1,0 +1,239 @@
+"""Another promise for a state: what was noised stays noised once, and is known to have been.
+
+The remedy that errors name where bounds, epsilon or algorithm are not those of the state.
+"""
+
+import asyncio
+import json
+from contextlib import closing
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from colme.cli.app import run
+from colme.errors import ConfigError, StoreError
+from colme.node.config import FileSource, NodeConfig
+from colme.node.node import Node
+from colme.node.state import Overview, Store, backup, change, restore
+from colme.node.state.database import FILE
+from colme.node.trial import CONFIG
+from colme.privacy.ledger import Past
+from colme.protocol.agent import Agent
+from colme.protocol.algorithms import named
+from colme.protocol.settings import Settings
+from colme.rules.release import Profile
+from support.neighbours import Neighbours
+from support.old_states import FILES, put_into, settings_of
+from support.processes import acquainted, rewritten
+from support.stored import SETTINGS, commit, content, life
+from support.waiting import until
+
+WIDER = replace(SETTINGS, profile=Profile.bounded(-1, 2, epsilon=1))
+BLOCKS = replace(SETTINGS, algorithm=named("tracking"))
+"""Which releases in blocks: some samples wait."""
+
+
+def begun(folder: Path, settings: Settings, commits: int) -> Overview:
+    """A state with so many commits of an agent that tells b of its rounds."""
+    with closing(Store.open(folder, settings)) as store:
+        commit(store, *islice(life(Agent(settings), begun=False), commits))
+    return Overview.of(folder)
+
+
+def test_what_was_released_keeps_its_promise_and_the_rest_is_dropped_by_word(
+    tmp_path: Path,
+) -> None:
+    folder, stricter = (
+        tmp_path / "state",
+        replace(BLOCKS, profile=replace(BLOCKS.profile, epsilon=0.5)),
+    )
+    before = begun(folder, BLOCKS, 4)
+    assert before.ledger.waiting > 0
+    bytes_before = (folder / FILE).read_bytes()
+    with pytest.raises(ConfigError, match=r"samples that wait.*expected none, or --drop-waiting"):
+        change(folder, stricter, drop_waiting=False)
+    assert (folder / FILE).read_bytes() == bytes_before
+    assert not list(folder.glob("replaced*"))
+
+    done = change(folder, stricter, drop_waiting=True)
+    assert (done.released, done.dropped) == (before.ledger.samples, before.ledger.waiting)
+    now = Overview.of(folder, entries=100)
+    (past,) = now.past
+    assert past == Past(
+        first=1,
+        last=before.taken,
+        released=before.ledger.samples,
+        blocks=before.ledger.blocks,
+        bounds=(0, 1),
+        epsilon=1,
+        ended=past.ended,
+    )
+    assert (now.taken, now.ledger.epsilon, now.ledger.samples, now.floor) == (0, 0.5, 0, 2)
+    assert (now.marks, now.standings) == (before.marks, before.standings)
+    assert {one.epsilon for one in now.last_entries} == {1}
+
+    with closing(Store.open(folder, stricter)) as store:
+        assert store.taken == before.taken, "it is no empty state, whose loss could be believed"
+        assert store.told == {"b": 2}
+        commit(store, *islice(life(Agent(stricter), begun=False), 2))
+    now = Overview.of(folder, entries=100)
+    newest, *others = now.last_entries
+    assert (newest.first, newest.epsilon) == (before.taken + 1, 0.5)
+    assert max(one.last for one in others) == before.ledger.samples
+    assert now.ledger.samples == newest.last - before.taken
+
+
+def test_what_was_there_is_kept_as_a_backup(tmp_path: Path) -> None:
+    """Marked as one: the neighbours decide whether it may be gone on from."""
+    folder = tmp_path / "state"
+    begun(folder, SETTINGS, 4)
+    with closing(Store.open(folder, SETTINGS)) as store:
+        before = content(store)
+    kept = change(folder, WIDER, drop_waiting=False).kept
+    change(folder, SETTINGS, drop_waiting=False)
+    assert sorted(path.name for path in folder.glob("replaced*")) == [
+        "replaced-1.sqlite",
+        "replaced-2.sqlite",
+    ]
+    restore(kept, folder)
+    with closing(Store.open(folder, SETTINGS)) as store:
+        assert content(store) == before
+        assert store.from_backup
+
+
+def test_a_restored_backup_stays_one_whatever_its_promise(tmp_path: Path) -> None:
+    """It may be an old one: a change does not make it the newest."""
+    begun(tmp_path / "a", SETTINGS, 4)
+    backup(tmp_path / "a", tmp_path / "copy")
+    restore(tmp_path / "copy", tmp_path / "a")
+    change(tmp_path / "a", WIDER, drop_waiting=False)
+    assert Overview.of(tmp_path / "a").from_backup
+
+
+def test_what_can_not_be_changed(tmp_path: Path) -> None:
+    folder = tmp_path / "state"
+    begun(folder, SETTINGS, 2)
+    before = (folder / FILE).read_bytes()
+    with pytest.raises(ConfigError, match="name: saw 'you', expected 'me': neighbours remember"):
+        change(folder, replace(WIDER, name="you"), drop_waiting=True)
+    with pytest.raises(ConfigError, match="there is nothing to change"):
+        change(folder, SETTINGS, drop_waiting=True)
+    with closing(Store.open(folder, SETTINGS)), pytest.raises(StoreError, match="in use"):
+        change(folder, WIDER, drop_waiting=True)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(StoreError, match="missing"):
+        change(tmp_path / "empty", WIDER, drop_waiting=True)
+    assert not list((tmp_path / "empty").iterdir())
+    assert (folder / FILE).read_bytes()[:100] == before[:100]
+    assert Overview.of(folder).past == ()
+
+
+def test_a_promise_that_held_for_no_sample_is_not_kept(tmp_path: Path) -> None:
+    """Neither before the first sample nor between two changes."""
+    Store.open(tmp_path, SETTINGS).close()
+    change(tmp_path, WIDER, drop_waiting=False)
+    assert Overview.of(tmp_path).past == ()
+    begun(tmp_path, WIDER, 2)
+    no_privacy = replace(SETTINGS, profile=Profile.bounded(0, 1, epsilon=float("inf")))
+    change(tmp_path, no_privacy, drop_waiting=True)
+    change(tmp_path, SETTINGS, drop_waiting=True)
+    assert [one.epsilon for one in Overview.of(tmp_path).past] == [1]
+    begun(tmp_path, SETTINGS, 2)
+    change(tmp_path, no_privacy, drop_waiting=True)
+    begun(tmp_path, no_privacy, 2)
+    change(tmp_path, SETTINGS, drop_waiting=True)
+    first, second, third = Overview.of(tmp_path).past
+    assert (second.first, third.first) == (first.last + 1, second.last + 1)
+    assert [one.epsilon for one in (first, second, third)] == [1, 1, float("inf")]
+
+
+@pytest.mark.parametrize("old", FILES, ids=lambda path: path.stem)
+def test_a_state_of_an_earlier_version_can_be_changed(tmp_path: Path, old: Path) -> None:
+    folder, settings = put_into(tmp_path / "state", old), settings_of(old)
+    before = Overview.of(folder)
+    wider = replace(settings, profile=Profile.bounded(0, 2, epsilon=4))
+    change(folder, wider, drop_waiting=True)
+    now = Overview.of(folder)
+    assert [one.released for one in now.past] == [before.ledger.samples]
+    assert (now.marks, now.standings, now.floor) == (before.marks, before.standings, before.round)
+    with closing(Store.open(folder, wider)) as store:
+        assert store.snapshot is None
+
+
+def test_the_variance_and_the_algorithm_change_the_same_way(tmp_path: Path) -> None:
+    begun(tmp_path, SETTINGS, 2)
+    learned = replace(SETTINGS, algorithm=named("tracking", release_squares=True))
+    with pytest.raises(ConfigError, match="colme state change"):
+        Store.open(tmp_path, learned)
+    done = change(tmp_path, learned, drop_waiting=True)
+    assert [one.setting for one in done.differences] == ["agreed.algorithm", "privacy.sigma2"]
+    Store.open(tmp_path, learned).close()
+
+
+def fed_by(two: Neighbours, path: Path, **privacy: float) -> NodeConfig:
+    agreed, pace = {"rounds": "free"}, {"deadline": 0.2}
+    config = two.config("a", "b", agreed=agreed, pace=pace, privacy=privacy)
+    return config.model_copy(update={"source": FileSource(kind="file", path=path, poll=0.01)})
+
+
+def test_a_node_goes_on_among_its_neighbours_and_reads_no_line_twice(tmp_path: Path) -> None:
+    """Same file, same neighbour, another epsilon: what a new folder would have noised again."""
+    two, path = Neighbours(tmp_path, "a", "b"), tmp_path / "samples"
+    path.touch()
+    before, after = fed_by(two, path, epsilon=4), fed_by(two, path, epsilon=2)
+    other = two.config("b", "a", agreed={"rounds": "free"}, pace={"deadline": 0.2})
+
+    async def whole() -> None:
+        async with Node(other) as b:
+            async with Node(before) as a:
+                path.write_text("0.5\n" * 442)
+                await until(lambda: a.status().samples.taken == 442)
+                await until(lambda: a.status().samples.released > 400)
+                await until(lambda: b.status().neighbours[0].round > 3)
+            stored = Overview.of(before.state)
+            with pytest.raises(ConfigError, match="colme state change"):
+                await Node(after).__aenter__()
+            change(after.state, after.settings("a"), drop_waiting=True)
+            with path.open("a") as file:
+                file.write("0.25\n" * 100)
+            async with Node(after) as a:
+                await until(lambda: a.status().samples.released > 0)
+                await until(lambda: a.status().samples.taken == 100)
+                assert a.estimate().local == 0.25, "not a line of before"
+                await until(lambda: b.status().neighbours[0].round > stored.round + 3)
+                words = a.status().privacy
+                assert not b._parts.failure.done()
+        assert "epsilon = 2 for each sample" in words
+        assert "before that, samples 1 to 442 under epsilon = 4" in words
+        now = Overview.of(after.state, entries=1000)
+        noised = [n for one in now.last_entries for n in range(one.first, one.last + 1)]
+        assert len(noised) == len(set(noised)) == stored.ledger.samples + now.ledger.samples
+        with pytest.raises(ConfigError, match="only what was lost"):
+            await Node(after, state_lost=True).__aenter__()
+
+    asyncio.run(whole())
+
+
+def test_the_command_line_says_what_it_did(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (member,) = acquainted(tmp_path, 1)
+    begun(member.config.state, member.config.settings(member.name), 3)
+    member = rewritten(member, {"privacy": "epsilon = 0.25\nsigma2 = 0.01"})
+    config, folder = str(member.folder / CONFIG), str(member.config.state)
+    assert run(["state", "change", "--config", config]) == 2
+    assert "--drop-waiting" in capsys.readouterr().err
+    assert run(["state", "change", "--config", config, "--drop-waiting"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "privacy.epsilon: 0.25, before 4.0" in told
+    assert f"What was there is {member.config.state / 'replaced-1.sqlite'}" in told
+    assert run(["state", "show", folder]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "epsilon = 0.25 for each sample" in shown
+    assert "before that, samples 1 to 120 under epsilon = 4" in shown
+    assert "each noised once, under its own epsilon" in shown
+    assert run(["state", "show", folder, "--json"]) == 0
+    (past,) = json.loads(capsys.readouterr().out)["past"]
+    assert (past["last"], past["epsilon"]) == (120, 4)

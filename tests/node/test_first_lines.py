@@ -1,0 +1,174 @@
+"""A state takes in no line that was there before it knew the file, without its owner's word.
+
+"A line fed to two states is noised twice" (`samples.first_lines`), and neither ledger shows it.
+"""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from colme.cli.app import run
+from colme.errors import ConfigError
+from colme.node.config import FileSource, HttpSource, NodeConfig, StdinSource
+from colme.node.node import Node
+from colme.node.samples import FirstLines, first_lines, first_marks
+from colme.node.state import Overview
+from support.neighbours import Neighbours
+from support.waiting import until
+
+
+def reading(folder: Path, path: Path, **changes: object) -> NodeConfig:
+    """A node that knows nobody and reads this file."""
+    source = FileSource(kind="file", path=path, poll=0.01)
+    config = Neighbours(folder, "a").config("a")
+    return config.model_copy(update={"source": source, **changes})
+
+
+async def taken(config: NodeConfig, samples: int, word: FirstLines | None = None) -> float:
+    """Run until so many samples are in; their mean."""
+    async with Node(config, first_lines=word) as node:
+        await until(lambda: node.status().samples.taken == samples)
+        return node.estimate().local
+
+
+def test_a_new_state_does_not_noise_what_another_has_noised(tmp_path: Path) -> None:
+    """A new folder after a change of bounds, and the file as it was: twice the epsilon."""
+    path = tmp_path / "samples"
+    path.write_text("")
+    first = reading(tmp_path / "a", path)
+
+    async def whole() -> None:
+        async with Node(first) as node:
+            path.write_text("0.5\n" * 442)
+            await until(lambda: node.status().samples.released > 0)
+        agreed = first.agreed.model_copy(update={"bounds": (0, 2)})
+        second = first.model_copy(update={"agreed": agreed, "state": tmp_path / "another folder"})
+        for _ in range(2):
+            with pytest.raises(ConfigError, match="--first-lines take if no line") as caught:
+                await Node(second).__aenter__()
+            assert caught.value.field == "source.path"
+        assert Overview.of(second.state).taken == 0
+
+    asyncio.run(whole())
+
+
+def test_the_word_is_for_one_start(tmp_path: Path) -> None:
+    """In a start script it would speak for the next empty state, too."""
+    path = tmp_path / "samples"
+    path.write_text("0.5\n0.25\n")
+    config = reading(tmp_path / "a", path)
+
+    async def whole() -> None:
+        assert await taken(config, 2, "take") == 0.375
+        for word in ("take", "skip"):
+            with pytest.raises(ConfigError, match=r"--first-lines: saw .* expected no such word"):
+                await Node(config, first_lines=word).__aenter__()
+        with path.open("a") as file:
+            file.write("0.75\n")
+        assert await taken(config, 3) == 0.5
+
+    asyncio.run(whole())
+
+
+def test_one_can_begin_after_the_lines_that_are_there(tmp_path: Path) -> None:
+    """Once, and for all later starts; the header is read still."""
+    path = tmp_path / "samples"
+    path.write_text("price\n0.5\n0.5\n")
+    source = FileSource(kind="file", path=path, column="price", poll=0.01)
+    config = reading(tmp_path / "a", path, source=source)
+
+    async def whole() -> None:
+        async with Node(config, first_lines="skip") as node:
+            await until(lambda: Overview.of(config.state).marks.get(f"file:{path}") == 14)
+            assert node.status().samples.taken == 0
+        with path.open("a") as file:
+            file.write("0.25\n")
+        assert await taken(config, 1) == 0.25
+
+    asyncio.run(whole())
+
+
+def test_lines_written_after_the_first_start_need_no_word(tmp_path: Path) -> None:
+    """Even if the node was stopped before it had seen any, or the file was not there yet."""
+    path = tmp_path / "samples"
+    config = reading(tmp_path / "a", path)
+
+    async def whole() -> None:
+        async with Node(config):
+            await until(lambda: f"file:{path}" in Overview.of(config.state).marks)
+        path.write_text("0.5\n")
+        assert await taken(config, 1) == 0.5
+
+    asyncio.run(whole())
+
+
+def test_another_name_for_the_file_is_another_file(tmp_path: Path) -> None:
+    """Also in the same state, which has noised what is in it."""
+    path, copy = tmp_path / "samples", tmp_path / "renamed"
+    path.write_text("0.5\n")
+    config = reading(tmp_path / "a", path)
+
+    async def whole() -> None:
+        await taken(config, 1, "take")
+        path.rename(copy)
+        renamed = config.model_copy(update={"source": FileSource(kind="file", path=copy)})
+        with pytest.raises(ConfigError, match="lines that this state has not read"):
+            await Node(renamed).__aenter__()
+        async with Node(config.model_copy(update={"source": HttpSource(kind="http")})) as node:
+            await node.observe(0.25)  # Nothing else is held up.
+
+    asyncio.run(whole())
+
+
+@pytest.mark.parametrize(
+    ("column", "content", "lines"),
+    [
+        (None, b"", False),
+        (None, b"\n \n", False),
+        (None, b"0.5", True),
+        (None, b"\n\n0.5\n", True),
+        ("price", b"price", False),
+        ("price", b"\xef\xbb\xbfprice\n\n", False),
+        ("price", b"\nprice\n0.5\n", True),
+        ("price", b'{"price": 1}\n', True),
+        ("price", b'\xef\xbb\xbf {"price": 1}\n', True),
+    ],
+)
+def test_a_header_is_no_line_and_one_that_has_no_end_yet_is(
+    tmp_path: Path, column: str | None, content: bytes, lines: bool
+) -> None:
+    path = tmp_path / "samples"
+    path.write_bytes(content)
+    spec = FileSource(kind="file", path=path, column=column)
+    if lines:
+        with pytest.raises(ConfigError, match="lines that this state has not read"):
+            first_marks(spec, {}, None, state_lost=False)
+    else:
+        assert first_marks(spec, {}, None, state_lost=False) == {f"file:{path}": 0}
+
+
+def test_a_line_that_has_no_end_yet_can_not_be_skipped(tmp_path: Path) -> None:
+    """Its end would make it one that came later."""
+    path = tmp_path / "samples"
+    path.write_text("0.5\n0.7")
+    with pytest.raises(ConfigError, match="whose last line has no end yet"):
+        first_marks(FileSource(kind="file", path=path), {}, "skip", state_lost=False)
+
+
+def test_a_file_as_standard_input_is_read_again_at_every_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = StdinSource(kind="stdin")
+    monkeypatch.setattr(first_lines, "_is_a_file", lambda _: True)
+    for word in (None, "skip"):
+        with pytest.raises(ConfigError, match="kind = 'file', which remembers"):
+            first_marks(spec, {}, word, state_lost=False)
+    assert first_marks(spec, {}, "take", state_lost=False) == {}
+    monkeypatch.setattr(first_lines, "_is_a_file", lambda _: False)
+    assert first_marks(spec, {}, None, state_lost=False) == {}
+
+
+def test_the_command_line_knows_the_two_words(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["node", "--first-lines", "perhaps"]) == 2
+    assert "'take', 'skip'" in capsys.readouterr().err

@@ -1,0 +1,85 @@
+"""Repeatable noise never meets real samples, in whatever order a state was started from.
+
+"Whoever knows the seed can take the noise off again" (`SeededLaplace`).
+"""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from colme.errors import ConfigError
+from colme.node.config import HttpSource, NodeConfig, SyntheticSource
+from colme.node.node import Node
+from colme.node.state import Overview
+from support.neighbours import Neighbours
+from support.waiting import until
+
+
+def trial(folder: Path) -> NodeConfig:
+    """Made-up samples, seeded noise."""
+    seeded = {"noise_seed": 5, "per_round": 10}
+    return Neighbours(folder, "a").config("a", source=seeded, agreed={"rounds": "free"})
+
+
+def real(config: NodeConfig) -> NodeConfig:
+    return config.model_copy(update={"source": HttpSource(kind="http")})
+
+
+async def stopped_before_its_first_round(config: NodeConfig) -> None:
+    """With something stored of it already, as a neighbour's welcome makes it."""
+    async with Node(config) as node:
+        node._parts.driver.stop()
+        await node._parts.driver.add_to_audience("b")
+    assert Overview.of(config.state).round == 0
+
+
+async def fed(config: NodeConfig) -> None:
+    async with Node(config) as node:
+        node._parts.driver.stop()  # They wait for a round, and for their noise.
+        await node.take([0.5] * 58)
+    assert Overview.of(config.state).ledger.waiting == 58
+
+
+def test_a_trial_that_never_began_a_round_leaves_its_mark(tmp_path: Path) -> None:
+    """Else its state could take real samples in, and be a trial's again when they are noised."""
+
+    async def whole() -> None:
+        config = trial(tmp_path)
+        await stopped_before_its_first_round(config)
+        with pytest.raises(ConfigError, match="a state of its own for real samples"):
+            await Node(real(config)).__aenter__()
+        async with Node(config) as node:
+            await until(lambda: node.status().samples.released > 0)
+
+    asyncio.run(whole())
+
+
+@pytest.mark.parametrize("samples", [True, False])
+def test_a_state_begun_for_real_samples_is_never_a_trials(tmp_path: Path, samples: bool) -> None:
+    async def whole() -> None:
+        config = trial(tmp_path)
+        await (fed if samples else stopped_before_its_first_round)(real(config))
+        with pytest.raises(ConfigError, match="a state of its own for a trial"):
+            await Node(config).__aenter__()
+        unseeded = config.source.model_copy(update={"noise_seed": None})
+        assert isinstance(unseeded, SyntheticSource)
+        async with Node(config.model_copy(update={"source": unseeded})):
+            pass  # Secure noise, whatever the samples.
+
+    asyncio.run(whole())
+
+
+def test_a_mark_of_before_does_not_hide_that_a_file_was_read(tmp_path: Path) -> None:
+    """0.1.0 let a trial's state take real samples in: it has the mark, and a place in a file."""
+
+    async def whole() -> None:
+        config = trial(tmp_path)
+        await stopped_before_its_first_round(config)
+        async with Node(config) as node:
+            node._parts.driver.stop()
+            await node._parts.driver.observe([0.5], {"file:/data": 4})
+        with pytest.raises(ConfigError, match="a state of its own for a trial"):
+            await Node(config).__aenter__()
+
+    asyncio.run(whole())
