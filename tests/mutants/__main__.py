@@ -1,0 +1,61 @@
+"""Tries mutants: each is applied to a copy, and the tests that should notice it are run."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from mutants.mutant import Mutant, catalogue, in_turn
+from mutants.report import line, page, summary
+from mutants.trial import Sound, Verdict, sound_copy, trials
+
+TREE = Path(__file__).parents[2]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """0 if every mutant was noticed."""
+    asked = _parsed(arguments)
+    mutants = _chosen(asked.names, asked.sample)
+    if asked.list:
+        for mutant in mutants:
+            print(f"{mutant.name}: {mutant.breaks}")
+        return 0
+    with sound_copy(TREE) as folder:
+        sound = Sound(TREE, Path(folder))
+        print(f"{len(mutants)} mutants; first their tests with nothing broken", flush=True)
+        if failing := sound.failing(test for mutant in mutants for test in mutant.tests):
+            print(f"{failing}\nThe tests fail without a mutant: that has to be mended first.")
+            return 1
+        outcomes = []
+        for outcome in trials(sound, mutants):
+            outcomes.append(outcome)
+            print(f"{len(outcomes):>3}/{len(mutants)}  {line(outcome)}", flush=True)
+    print(summary(outcomes))
+    if asked.write:
+        asked.write.write_text(page(outcomes))
+    return int(any(one.verdict is not Verdict.NOTICED for one in outcomes))
+
+
+def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="scripts/mutants", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="these alone; all by default")
+    parser.add_argument("--sample", type=int, metavar="N", help="so many, others every day")
+    parser.add_argument("--list", action="store_true", help="say what there is, and try nothing")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="the result as Markdown")
+    return parser.parse_args(arguments)
+
+
+def _chosen(names: Sequence[str], sample: int | None) -> list[Mutant]:
+    mutants = {mutant.name: mutant for mutant in catalogue()}
+    unknown = [name for name in names if name not in mutants]
+    if unknown:
+        sys.exit(f"mutants: saw {', '.join(unknown)}, expected names that --list has")
+    chosen = [mutants[name] for name in names] if names else list(mutants.values())
+    if sample is None:
+        return chosen
+    return in_turn(chosen, sample, datetime.now(UTC).date().toordinal())
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
