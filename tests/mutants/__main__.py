@@ -43,15 +43,19 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--sample", type=int, metavar="N", help="so many, others every day")
     parser.add_argument("--list", action="store_true", help="say what there is, and try nothing")
     parser.add_argument("--write", type=Path, metavar="FILE", help="the result as Markdown")
-    return parser.parse_args(arguments)
+    asked = parser.parse_args(arguments)
+    if asked.sample is not None and asked.sample < 1:
+        parser.error(f"--sample: saw {asked.sample}, expected 1 or more")
+    if asked.write and (asked.names or asked.sample):
+        parser.error("--write is for the result of all: expected no NAME and no --sample with it")
+    unknown = set(asked.names) - {mutant.name for mutant in catalogue()}
+    if unknown:
+        parser.error(f"saw {', '.join(sorted(unknown))}, expected names that --list has")
+    return asked
 
 
 def _chosen(names: Sequence[str], sample: int | None) -> list[Mutant]:
-    mutants = {mutant.name: mutant for mutant in catalogue()}
-    unknown = [name for name in names if name not in mutants]
-    if unknown:
-        sys.exit(f"mutants: saw {', '.join(unknown)}, expected names that --list has")
-    chosen = [mutants[name] for name in names] if names else list(mutants.values())
+    chosen = [mutant for mutant in catalogue() if not names or mutant.name in names]
     if sample is None:
         return chosen
     return in_turn(chosen, sample, datetime.now(UTC).date().toordinal())

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from mutants.__main__ import main
 from mutants.mutant import Mutant, Outdated, catalogue, in_turn
 from mutants.report import page, summary
 from mutants.trial import Outcome, Sound, Verdict, trials
@@ -113,6 +114,29 @@ def test_a_name_is_one_mutants(tmp_path: Path) -> None:
         (tmp_path / file).write_text('[same]\nbreaks = ""\ntests = []\n')
     with pytest.raises(ValueError, match="every name once"):
         catalogue(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "no-such-mutant",
+        "--sample 0",
+        "scales-swapped --write page.md",
+        "--sample 1 --write page.md",
+    ],
+)
+def test_what_can_not_be_asked_for_is_refused_before_anything_is_tried(
+    arguments: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as refused:
+        main(arguments.split())
+    assert refused.value.code == 2
+    assert "expected" in capsys.readouterr().err
+
+
+def test_some_can_be_listed_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--list", "scales-swapped"]) == 0
+    assert capsys.readouterr().out.startswith("scales-swapped: ")
 
 
 def test_the_page_has_a_row_for_each_and_says_how_many_survived() -> None:
