@@ -5,10 +5,11 @@ import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from mutants.mutant import Mutant, catalogue, in_turn
 from mutants.report import line, page, summary
-from mutants.trial import Sound, Verdict, sound_copy, trials
+from mutants.trial import Sound, Verdict, trials
 
 TREE = Path(__file__).parents[2]
 
@@ -21,7 +22,7 @@ def main(arguments: Sequence[str]) -> int:
         for mutant in mutants:
             print(f"{mutant.name}: {mutant.breaks}")
         return 0
-    with sound_copy(TREE) as folder:
+    with TemporaryDirectory(prefix="mutants-") as folder:
         sound = Sound(TREE, Path(folder))
         print(f"{len(mutants)} mutants; first their tests with nothing broken", flush=True)
         if failing := sound.failing(test for mutant in mutants for test in mutant.tests):

@@ -26,7 +26,7 @@ class Mutant:
     tests: tuple[str, ...]
     """The narrowest that should notice, as pytest is told of them."""
     survived_once: bool = False
-    """Whether the tests that there were when it was written did not notice."""
+    """Whether no test about privacy noticed it when it was written."""
 
     def apply(self, tree: Path) -> None:
         """Break the code of a tree; Outdated if what it replaces does not stand there once."""
@@ -38,7 +38,7 @@ class Mutant:
 
 
 def catalogue(folder: Path = CATALOGUE) -> list[Mutant]:
-    """All of them, in the order of their names: neighbours there break different things."""
+    """All of them, in the order of their names."""
     tables = [
         (name, table)
         for path in sorted(folder.glob("*.toml"))
@@ -52,6 +52,6 @@ def catalogue(folder: Path = CATALOGUE) -> list[Mutant]:
 
 
 def in_turn(mutants: Sequence[Mutant], count: int, day: int) -> list[Mutant]:
-    """So many of them; the next day has those that follow, until all have had their turn."""
-    count = min(count, len(mutants))
-    return [mutants[(day * count + place) % len(mutants)] for place in range(count)]
+    """So many, from all over the list; the next day has the ones that follow each of them."""
+    apart = max(1, len(mutants) // count)
+    return [mutants[(day + place * apart) % len(mutants)] for place in range(count)][: len(mutants)]

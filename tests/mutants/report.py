@@ -14,7 +14,7 @@ one. This is what `scripts/mutants --write docs/mutants.md` found: {found}.
 |---|---|---|---|
 """
 FOOT = """
-\\* It survived all the tests that there were when it was written.
+\\* No test about privacy noticed it when it was written.
 """
 
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from shutil import copytree, ignore_patterns, rmtree
-from tempfile import TemporaryDirectory
 
 from mutants.mutant import Mutant, Outdated
 
@@ -18,6 +17,8 @@ LONGEST = 300.0
 """Seconds for the tests of one mutant; a break that makes them hang is a poor one."""
 FAILED = 1
 """Of pytest: tests ran, and some failed. Any other code but 0 says that they could not run."""
+SLIPS = ("NameError", "UnboundLocalError", "AttributeError", "ImportError", "SyntaxError")
+"""What tests that notice a break do not fail with: the break itself is no working code."""
 
 
 class Verdict(StrEnum):
@@ -31,7 +32,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Of one mutant; `detail` is the test that noticed, or what is wrong."""
+    """Of one mutant; `detail` is the test that noticed, as pytest names it, or what is wrong."""
 
     mutant: Mutant
     verdict: Verdict
@@ -71,8 +72,11 @@ class Sound:
             rmtree(tree)
         if run.returncode == 0:
             return Outcome(mutant, Verdict.SURVIVED, ", ".join(mutant.tests))
-        if run.returncode != FAILED or not (test := _first_failure(run.stdout)):
+        test, _, reason = _first_failure(run.stdout).partition(" - ")
+        if run.returncode != FAILED or not test:
             return Outcome(mutant, Verdict.UNTRIED, _last_words(run))
+        if reason.startswith(SLIPS):
+            return Outcome(mutant, Verdict.UNTRIED, f"what it puts in is no working code: {reason}")
         return Outcome(mutant, Verdict.NOTICED, test)
 
 
@@ -81,11 +85,6 @@ def trials(sound: Sound, mutants: Sequence[Mutant]) -> Iterator[Outcome]:
     with ThreadPoolExecutor(AT_A_TIME) as pool:
         for done in as_completed([pool.submit(sound.tried, mutant) for mutant in mutants]):
             yield done.result()
-
-
-def sound_copy(tree: Path) -> "TemporaryDirectory[str]":
-    """Where copies are made; gone when left."""
-    return TemporaryDirectory(prefix=f"mutants-of-{tree.name}-")
 
 
 def _pytest(
@@ -97,6 +96,7 @@ def _pytest(
         "PYTHONPATH": str(tree / "src"),
         # To load the plugins takes longer than most of these tests, and none is needed.
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        "COLUMNS": "500",
     }
     quietly = ["--quiet", "--tb=no", "--no-header", "-rfE"]
     return subprocess.run(
@@ -118,7 +118,7 @@ def _forget_compiled(source: Path) -> None:
 def _first_failure(printed: str) -> str:
     for line in printed.splitlines():
         if line.startswith("FAILED "):
-            return line.removeprefix("FAILED ").partition(" - ")[0]
+            return line.removeprefix("FAILED ")
     return ""
 
 
