@@ -64,6 +64,19 @@ def test_no_sample_is_noised_twice(release_squares: bool) -> None:
     assert Ledger.of(agent).blocks == 1
 
 
+@pytest.mark.parametrize("release_squares", [False, True])
+def test_no_block_is_released_without_all_of_its_draws(release_squares: bool) -> None:
+    """Blocks end at 8 and 12 samples for epsilon = 1."""
+    agent = make_agent(release_squares=release_squares)
+    feed(agent, 12)
+    due = len(agent.draws_due)
+    for draws in range(due):
+        with pytest.raises(LocalProtocolError, match=f"noise: saw '{draws} draws', expected {due}"):
+            agent.step(Begin(1, (5,) * draws))
+    assert agent.release is None
+    assert len(agent.draws_due) == due
+
+
 def test_counts_only_move_forward_and_every_sample_is_in_one_block() -> None:
     agent = make_agent(epsilon=2)
     before = Ledger.of(agent)

@@ -1,120 +1,193 @@
 """All that is ever sent is computed from releases, and samples enter those by the lattice only."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import json
+from functools import cache
+from itertools import accumulate, chain
 from typing import Any
 
-import numpy as np
 import pytest
 
 from colme.errors import ColmeError
+from colme.node.wire import encode
 from colme.privacy.mechanism import SeededLaplace
 from colme.protocol.agent import Agent
-from colme.protocol.events import Begin, Effects, Event
-from colme.protocol.messages import Message
+from colme.protocol.algorithm import Algorithm
+from colme.protocol.events import Begin, Deadline, Effects, Event, Observe, Part, Returned
 from colme.protocol.network import Network
 from colme.protocol.rounds.paper import Paper
+from colme.protocol.rounds.tracking import Tracking
 from colme.protocol.settings import Settings
 from colme.protocol.stream import Stream
-from colme.rules.decision import Oracle
-from colme.rules.release import (
-    EVERY_SAMPLE,
-    LATTICE_HALF_WIDTH,
-    Profile,
-)
+from colme.rules.release import EVERY_SAMPLE, LATTICE_HALF_WIDTH, Blocks, Profile
+from support.twins import Numbers, Reckoning, Samples, changed, stream, twins
 
 LOW, HIGH = 0.0, 1.0
 
+ROUNDS, ALONE = 132, 12
+"""With neighbours, and then without a word of them."""
+LEAP = 110
+"""After so many rounds many samples come at once, and round numbers go on far ahead."""
+EPSILON = 6.0
+"""Blocks of one sample at first and of several later; and agents that trust each other by then."""
+MINE = stream(ROUNDS + ALONE, seed=20)
+for late in range(LEAP, ROUNDS + ALONE, 4):
+    MINE[late] += MINE[late - 1] + 50 * [0.1, 0.45]
+TWINS = dict(twins(MINE))
+
+CASES: dict[str, Algorithm] = {
+    "paper": Paper(),
+    "paper with squares": Paper(release_squares=True),
+    "paper in blocks": Paper(schedule=Blocks(EPSILON), release_squares=True),
+    "tracking": Tracking(),
+    "tracking with squares": Tracking(release_squares=True),
+}
+every_case = pytest.mark.parametrize("case", CASES)
+
+Step = tuple[tuple[float, ...], Event, frozenset[Part], list[tuple[str, bytes]]]
+"""The draws due for a round, what an agent is told, what it has stored and, in bytes, sent."""
+
 
 class Overheard(Agent):
-    """An agent that keeps all it has ever sent."""
+    """An agent of which all is kept that goes in and out."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
-        self.sent: list[tuple[str, Message]] = []
+        self.steps: list[Step] = []
+        self.trusts: list[bool] = []
 
     def step(self, event: Event) -> Effects:
+        due = self.draws_due if isinstance(event, Begin) else ()
         effects = super().step(event)
-        self.sent += effects.send
+        sent = [(peer, encode(message)) for peer, message in effects.send]
+        self.steps.append((due, event, effects.persist, sent))
+        if isinstance(event, Begin):
+            self.trusts.append(self.counts.taken > 0 and self.estimate.collaborative)
         return effects
 
-
-@dataclass
-class Compensated:
-    """Noise for one agent of a network, the first to draw, that hides its samples altogether."""
-
-    source: SeededLaplace
-    corrections: Sequence[int]
-    drawn: int = 0
-
-    def __call__(self, scale: float) -> int:
-        draw = self.source(scale)
-        self.drawn += 1
-        if self.drawn <= len(self.corrections):
-            draw += self.corrections[self.drawn - 1]
-        return draw
+    @property
+    def draws(self) -> Numbers:
+        """Those that it was brought, round by round."""
+        return [list(event.noise) for _, event, *_ in self.steps if isinstance(event, Begin)]
 
 
-NAMES = ("a", "b", "c", "d")
+@cache
+def overheard(case: str) -> Overheard:
+    """Agent a among two of its class and one of another, for many rounds, and at last alone."""
+    names = ("a", "b", "c", "d")
+    profile = Profile.bounded(LOW, HIGH, epsilon=EPSILON)
+    agents = [
+        Overheard(
+            Settings(
+                name=me,
+                neighbours=tuple(name for name in names if name != me),
+                profile=profile,
+                algorithm=CASES[case],
+            )
+        )
+        for me in names
+    ]
+    network = Network(agents, SeededLaplace(21))
+    others = {name: stream(ROUNDS, seed) for name, seed in (("b", 22), ("c", 23))}
+    others["d"] = changed(stream(ROUNDS, 24), lambda _, x: x + 0.45)
+    agent, noise = agents[0], SeededLaplace(25)
+    for number, mine in enumerate(MINE):
+        network.round += 10**6 if number == LEAP else 0
+        for sample in mine:
+            agent.observe(sample)
+        if number < ROUNDS:
+            for name, samples in others.items():
+                for sample in samples[number]:
+                    network.observe(name, sample)
+            network.run_round()
+        else:
+            agent.step(Begin(agent.round + 1, tuple(map(noise, agent.draws_due))))
+            while agent.awaited:
+                agent.step(Deadline())
+            agent.step(Returned("b"))
+    return agent
 
 
-def overheard(
-    make: Callable[[str, tuple[str, ...]], Settings], sample: float, corrections: Sequence[int]
-) -> tuple[dict[str, list[tuple[str, Message]]], dict[str, Any]]:
-    """All messages of 40 rounds of four agents, of whom "a" has `sample` as its first one."""
-    agents = [Overheard(make(me, tuple(name for name in NAMES if name != me))) for me in NAMES]
-    network = Network(agents, Compensated(SeededLaplace(20), corrections))
-    generator = np.random.default_rng(21)
-    for _ in range(40):
-        samples = dict(zip(NAMES, generator.integers(0, 9, len(NAMES)) / 8, strict=True))
-        network.run_round({**samples, "a": sample if network.round == 0 else samples["a"]})
-    return (
-        {agent.settings.name: agent.sent for agent in agents},
-        {name: network.estimate(name) for name in NAMES},
-    )
+def retold(told: Overheard, samples: Samples, draws: Numbers, *, restarts: int = 0) -> Overheard:
+    """The same agent's life with other samples and draws; so many steps apart it is restarted."""
+    agent, steps = Overheard(told.settings), []
+    values, noise = chain.from_iterable(samples), iter(draws)
+    for number, (_, event, *_) in enumerate(told.steps, start=1):
+        match event:
+            case Observe():
+                event = Observe(next(values))
+            case Begin(number_of_round, _):
+                event = Begin(number_of_round, tuple(next(noise)))
+        agent.step(event)
+        if restarts and number % restarts == 0:
+            steps += agent.steps
+            agent = Overheard.restore(agent.settings, json.loads(json.dumps(agent.snapshot())))
+    agent.steps = steps + agent.steps
+    return agent
 
 
-def paper(me: str, others: tuple[str, ...]) -> Settings:
-    profile = Profile.bounded(LOW, HIGH, epsilon=2)
-    algorithm = Paper(rule=Oracle(frozenset(others)))
-    return Settings(name=me, neighbours=others, profile=profile, algorithm=algorithm)
+def differ(one: Overheard, other: Overheard) -> list[Event]:
+    """What they had just been told where they first asked for different things, if ever."""
+    assert len(one.steps) == len(other.steps)
+    for (due, event, *out), (due_there, event_there, *out_there) in zip(
+        one.steps, other.steps, strict=True
+    ):
+        if (due, out) != (due_there, out_there):
+            return [event, event_there]
+    return []
 
 
-def recommended(me: str, others: tuple[str, ...]) -> Settings:
-    return Settings.recommended(me, others, Profile.bounded(LOW, HIGH, epsilon=2))
+@every_case
+def test_the_agent_has_lived_through_all_that_may_tell(case: str) -> None:
+    """So that the tests below look at every path on which a sample could get out."""
+    agent = overheard(case)
+    ends = list(accumulate(len(one_round) for one_round in MINE))
+    blocks = [len(draws) // (2 if CASES[case].release_squares else 1) for draws in agent.draws]
+    assert max(blocks[:10]) > 1, "several blocks in an early round"
+    assert any(b > 1 for b, end in zip(blocks, ends, strict=True) if end > 100), "and in later ones"
+    assert blocks.count(0) > 10, "and none in some"
+    assert agent.round > 10**6
+    assert agent.counts.taken > 1_000
+    assert agent.clamped > 20
+    assert agent.suspects == {"c", "d"}
+    trusted = [told for told in agent.trusts if told]
+    assert len(trusted) > 20, "and its owner's answer rests on others too"
+    assert agent.accepted == {"b", "c"} or case.startswith("paper")
 
 
-def recommended_with_squares(me: str, others: tuple[str, ...]) -> Settings:
-    profile = Profile.bounded(LOW, HIGH, epsilon=2)
-    return Settings.recommended(me, others, profile, release_squares=True)
+@every_case
+def test_it_draws_once_for_each_number_of_each_block(case: str) -> None:
+    """As many as go out, in the round after they are known; not one for anything else."""
+    agent = overheard(case)
+    numbers = Reckoning.of(agent.settings).numbers(MINE)
+    assert list(map(len, agent.draws)) == list(map(len, numbers))
 
 
-@pytest.mark.parametrize("make", [paper, recommended, recommended_with_squares])
-def test_all_that_is_ever_sent_is_computed_from_releases(
-    make: Callable[[str, tuple[str, ...]], Settings],
-) -> None:
-    """Where noise makes up for the other sample, every message of everyone is the same, bit by bit.
+@every_case
+@pytest.mark.parametrize("twin", TWINS)
+def test_all_that_is_ever_sent_is_computed_from_releases(case: str, twin: str) -> None:
+    """Where noise makes up for the other samples, every message is the same, byte by byte.
 
-    Only the owner's own answer, which is never sent, differs.
+    So are the scales of the draws that it asks for. Only the owner's answer differs.
     """
-    steps = 2 * LATTICE_HALF_WIDTH
-    low, high = 0.25, HIGH
-    by_sum = round((high - low) * steps)
-    by_square = round((high - 0.5) * steps) ** 2 - round((low - 0.5) * steps) ** 2
-    corrections = (by_sum, by_square) if make is recommended_with_squares else (by_sum,)
-    sent, answers = overheard(make, high, [0] * len(corrections))
-    sent_other, answers_other = overheard(make, low, corrections)
-    assert sent == sent_other
-    assert answers["a"].local != answers_other["a"].local
-    assert {**answers, "a": None} == {**answers_other, "a": None}
+    agent, other = overheard(case), TWINS[twin]
+    draws = Reckoning.of(agent.settings).made_up(agent.draws, MINE, other)
+    again = retold(agent, other, draws)
+    assert differ(agent, again) == []
+    assert again.estimate.local != agent.estimate.local
 
 
-@pytest.mark.parametrize("make", [paper, recommended])
-def test_without_that_noise_messages_differ(
-    make: Callable[[str, tuple[str, ...]], Settings],
-) -> None:
-    """So the test above can fail."""
-    assert overheard(make, HIGH, [0])[0] != overheard(make, 0.25, [0])[0]
+@every_case
+def test_restarts_change_nothing_of_it(case: str) -> None:
+    agent, other = overheard(case), TWINS["none clamped, elsewhere"]
+    draws = Reckoning.of(agent.settings).made_up(agent.draws, MINE, other)
+    assert differ(agent, retold(agent, other, draws, restarts=31)) == []
+
+
+@every_case
+def test_without_that_noise_messages_differ(case: str) -> None:
+    """So the tests above can fail."""
+    agent = overheard(case)
+    assert differ(agent, retold(agent, TWINS["every 7th from 3"], agent.draws)) != []
 
 
 @pytest.mark.parametrize(

@@ -45,3 +45,21 @@ def test_agents_may_have_no_sample_or_several_in_a_round() -> None:
     network.run_round()
     assert network.estimate("c").collaborative
     assert network.estimate("c").class_size == 3
+
+
+def test_every_block_of_every_agent_has_a_draw_of_its_own() -> None:
+    """Two that share one show their difference without any noise."""
+    drawn: list[int] = []
+
+    def noise(_: float) -> int:
+        drawn.append(2 ** len(drawn))
+        return drawn[-1]
+
+    network = Network([agent("a", "b"), agent("b", "a")], noise)
+    for _ in range(5):
+        for _ in range(3):
+            network.observe("a", 0.25)
+        network.run_round({"b": 0.25})
+    streams = [one.snapshot()["stream"] for one in network.agents.values()]
+    assert sum(stream["blocks"] for stream in streams) == len(drawn) == 20
+    assert sum(stream["noise"]["sum"] for stream in streams) == sum(drawn)

@@ -22,6 +22,11 @@ class Logged:
         self._lines += [json.loads(line) for line in self._capsys.readouterr().err.splitlines()]
         return [line for line in self._lines if fields.items() <= line.items()]
 
+    def forget(self) -> None:
+        """What was written before."""
+        self._capsys.readouterr()
+        self._lines.clear()
+
     def anew(self) -> None:
         """Whatever was said before may be said again: the same event is logged once in a while."""
         log.configure(config.Log(format="json"), name="nobody")
