@@ -128,6 +128,7 @@ class Node:
             high=min(hi, estimate.value + estimate.margin),
             local=estimate.local,
             class_size=estimate.class_size,
+            trust=estimate.trust,
             collaborative=estimate.collaborative,
             samples=agent.counts.taken,
         )
@@ -180,6 +181,7 @@ class Node:
             ),
             privacy=ledger.describe(releases=parts.store.releases),
             class_size=agent.class_size,
+            trust=agent.rounds.state.trust,
             neighbours=tuple(
                 NeighbourStatus(
                     **asdict(one),

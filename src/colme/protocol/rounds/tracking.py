@@ -10,13 +10,18 @@ from typing import ClassVar
 from colme.protocol.own_data import OwnData
 from colme.protocol.rounds.exchange import InUse, RoundsAlgorithm
 from colme.protocol.rounds.state import Peer, RoundState
-from colme.rules.consensus import edge_weight, mixed, stepped_alpha
-from colme.rules.decision import DecisionRule, TightBernstein
+from colme.rules.consensus import edge_weight, stepped_alpha
+from colme.rules.decision import TightBernstein
 from colme.rules.pooling import (
+    FARTHEST,
     FIRST_ANSWER,
+    LOUDEST,
     SMALLEST_VARIANCE,
     excess,
     forgetting,
+    heard_excess,
+    heard_numerator,
+    largest_weight,
     pooled_excess,
     public_precision,
     softened_age,
@@ -37,7 +42,7 @@ class Tracking(RoundsAlgorithm):
     release_squares: bool = False
 
     @property
-    def rule(self) -> DecisionRule:
+    def rule(self) -> TightBernstein:
         """No other is held to the bars of this algorithm."""
         return TightBernstein()
 
@@ -59,10 +64,14 @@ class Tracking(RoundsAlgorithm):
         variance = max(profile.released_variance(n, blocks), SMALLEST_VARIANCE)
         precision = public_precision(profile.half_range, profile.sigma2_dp, n, blocks)
 
-        pairs = [(edge_weight(state.class_size, size), peer) for size, peer in in_use]
-        numerator = mixed(state.consensus, [(w, peer.consensus) for w, peer in pairs])
-        denominator = mixed(state.weight, [(w, peer.weight) for w, peer in pairs])
-        state.excess = _gossiped(state, mine.mean, variance, pairs, forgetting(since))
+        voices = [self._voice(state, profile.half_range, mine, *edge) for edge in in_use]
+        numerator = state.consensus + sum(
+            one.edge * (one.numerator - one.mine * state.consensus) for one in voices
+        )
+        denominator = state.weight + sum(
+            one.edge * (one.denominator - one.mine * state.weight) for one in voices
+        )
+        state.excess = _gossiped(state, mine.mean, variance, voices, forgetting(since))
 
         alpha = stepped_alpha(state.age)
         value = precision * mine.mean
@@ -70,7 +79,7 @@ class Tracking(RoundsAlgorithm):
         state.weight = tracked(alpha, precision, state.input_weight, denominator)
         state.input, state.input_weight = value, precision
 
-        state.trust = 0.0
+        state.trust = state.released_trust = 0.0
         worth = worth_sharing(
             sigma2=spread.estimate, sigma2_dp=profile.sigma2_dp, count=n, blocks=blocks
         )
@@ -86,20 +95,64 @@ class Tracking(RoundsAlgorithm):
                 count=stream.count,
                 bias2=bias2,
             )
+            state.released_trust = trust(
+                local=mine.mean, shared=state.shared, sigma2=spread.estimate, count=n, bias2=bias2
+            )
+
+    def forget(self, state: RoundState, mine: Release | None) -> None:
+        """My own part alone, and no excess; I answer again once gossip has travelled."""
+        state.consensus, state.weight = state.input, state.input_weight
+        state.excess = state.trust = state.released_trust = 0.0
+        state.shared_rounds = state.age = 0
+
+    def _voice(
+        self, state: RoundState, half_range: float, mine: Release, size: int, peer: Peer
+    ) -> "_Voice":
+        """What a neighbour says, as far as an honest one could say it."""
+        assert peer.now.release is not None
+        theirs = peer.now.release.release
+        assert theirs is not None  # The edge is in use: both have released.
+        largest = largest_weight(half_range, min(mine.count, theirs.count))
+        denominator = min(max(peer.weight, 0.0), largest)
+        numerator = peer.consensus
+        if peer.weight > largest:
+            numerator *= largest / peer.weight
+        return _Voice(
+            edge=edge_weight(state.class_size, size),
+            numerator=heard_numerator(
+                numerator, denominator, mine.mean, FARTHEST * self.rule.threshold(mine, theirs)
+            ),
+            denominator=denominator,
+            mine=largest / state.weight if state.weight > largest else 1.0,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Voice:
+    """A neighbour's pair as it is mixed."""
+
+    edge: float
+    """W of the edge."""
+    numerator: float
+    denominator: float
+    mine: float
+    """The share of my own pair that takes part in this exchange."""
 
 
 def _gossiped(
-    state: RoundState,
-    x_tilde: float,
-    variance: float,
-    pairs: Sequence[tuple[float, Peer]],
-    weight: float,
+    state: RoundState, x_tilde: float, variance: float, voices: Sequence[_Voice], weight: float
 ) -> float:
     """This round's excess over what noise explains, taken into mine and all my neighbours'."""
-    theirs = sum(w * peer.weight for w, peer in pairs)
+    theirs = sum(one.edge * one.denominator for one in voices)
     now = 0.0
     if theirs > 0:
-        now = excess(x_tilde, sum(w * peer.consensus for w, peer in pairs) / theirs, variance)
-    told = [peer.excess for peer in state.peers.values()]
-    everyone = [state.excess, *(state.excess if one is None else one for one in told)]
+        now = excess(x_tilde, sum(one.edge * one.numerator for one in voices) / theirs, variance)
+    everyone = [state.excess, *(_told(state, peer, weight) for peer in state.peers.values())]
     return pooled_excess(weight, now, sum(everyone) / len(everyone))
+
+
+def _told(state: RoundState, peer: Peer, weight: float) -> float:
+    """What a neighbour gossiped in the last round; one who said nothing counts as if it agreed."""
+    if peer.excess is None or peer.consensus_round != state.round - 1:
+        return state.excess
+    return heard_excess(peer.excess, state.excess, LOUDEST * weight)
