@@ -53,7 +53,7 @@ def test_a_ready_node_is_shown_and_the_code_is_0(
     assert printed.err == ""
     assert "here: ready, round 7 (clock)" in printed.out
     assert "algorithm: tracking" in printed.out
-    assert "estimate: 0.123457 (95%: 0.0987654 to 0.148148, together)" in printed.out
+    assert "estimate: 0.123457 (95%: 0.0987654 to 0.148148, together, trust 0.88)" in printed.out
     assert "alone it would be 0.234568" in printed.out
     assert "class: 3 with this node" in printed.out
     assert "privacy: epsilon = 1 for each sample" in printed.out

@@ -26,6 +26,7 @@ SERIES = {
     "peer_connected",
     "peer_suspect",
     "class_size",
+    "trust",
     "sessions_refused_total",
     "clock_jumps_total",
     "commit_seconds_count",
@@ -63,6 +64,7 @@ def eventful() -> Metrics:
     metrics.peer_is_connected("c", False)
     metrics.peer_is_suspect("c", True)
     metrics.class_is(2)
+    metrics.trust_is(0.75)
     metrics.clock_jumped()
     metrics.committed(0.003)
     metrics.store_failed()
@@ -93,6 +95,7 @@ def test_every_event_shows_in_its_series() -> None:
         "peer_suspect b": 0,
         "peer_suspect c": 1,
         "class_size": 2,
+        "trust": 0.75,
         "clock_jumps_total": 1,
         "commit_seconds_count": 1,
         "commit_seconds_sum": 0.003,

@@ -39,6 +39,7 @@ def test_the_estimate_comes_with_its_interval_and_what_it_would_be_alone() -> No
         "interval": [ANSWER.low, ANSWER.high],
         "local": ANSWER.local,
         "class_size": 3,
+        "trust": 0.875,
         "collaborative": True,
         "samples": 41,
         "round": 7,
@@ -69,6 +70,7 @@ SHAPE = {
     "samples": {"taken": 41, "released": 32, "waiting": 9, "clamped": 1, "refused": 0},
     "privacy": "epsilon = 1 for each sample",
     "class_size": 3,
+    "trust": 0.875,
     "neighbours": [
         {
             "name": "there",

@@ -55,9 +55,9 @@ ABSURD: dict[str, tuple[Settings, ConsensusMessage, str]] = {
         ConsensusMessage(round=1, value=0.5, weight=1, excess=1e13),
         "excess",
     ),
-    "a large negative excess": (
+    "less than no excess": (
         RECOMMENDED,
-        ConsensusMessage(round=1, value=0.5, weight=1, excess=-1e13),
+        ConsensusMessage(round=1, value=0.5, weight=1, excess=-1.001),
         "excess",
     ),
 }

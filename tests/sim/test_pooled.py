@@ -12,6 +12,7 @@ from colme.graph import Graph
 from colme.protocol.agent import Agent
 from colme.protocol.network import Network
 from colme.protocol.settings import Settings
+from colme.rules.pooling import largest_weight
 from colme.rules.release import Blocks, Profile
 from colme.sim.in_memory import agent_name, estimates, run_round
 from colme.sim.kernel.arrays import Array
@@ -230,3 +231,33 @@ def test_what_is_measured_is_plausible() -> None:
     assert (end.payload.sel(algorithm="known") == 240).all()
     assert (end.payload.sel(algorithm="released") == 288).all()
     assert (end.memory.sel(algorithm="known") < end.memory.sel(algorithm="released")).all()
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+@pytest.mark.parametrize("epsilons", [(1.0,), (0.1, inf, inf), (4.0, inf, 1.0)], ids=str)
+def test_at_one_pace_no_denominator_reaches_what_agents_mix_at_most(
+    graph: str, epsilons: tuple[float, ...]
+) -> None:
+    """So the kernel need not look, and is still what real agents do. The most seen is 0.9 of it."""
+    generator = np.random.default_rng(3)
+    profiles = [
+        Profile.bounded(0.0, 1.0, epsilon=epsilons[a % len(epsilons)], sigma2=0.08)
+        for a in range(AGENTS)
+    ]
+    rounds, lanes = 600, 4
+    everyone = [profiles] * lanes
+    samples = CENTRES[generator.integers(0, 3, (AGENTS, lanes))]
+    samples = samples + generator.uniform(-0.2, 0.2, (rounds, AGENTS, lanes))
+    means = np.cumsum(samples, axis=0) / np.arange(1, rounds + 1)[:, None, None]
+    pool = new_pool(GRAPHS[graph], everyone, rounds, known=True)
+    state = new_pool_state(pool, everyone, np.full((AGENTS, lanes), 0.5), np.float64)
+    units = draw_units([pool], 1, range(lanes)).astype(np.float64)
+    largest = 0.0
+    for t in range(1, rounds + 1):
+        advance(t, means[t - 1 : t], units, pool, state)
+        for pair, (a, b) in enumerate(pool.ends):
+            count = int(min(state.counted[a], state.counted[b]))
+            if count and state.accepted[pair].any():
+                used = state.shared[t % 2, 1, [a, b]][:, state.accepted[pair] > 0].max()
+                largest = max(largest, used / largest_weight(0.5, count))
+    assert 0.3 < largest < 1

@@ -20,6 +20,7 @@ ANSWER = Answer(
     high=0.1481481477,
     local=0.2345678901,
     class_size=3,
+    trust=0.875,
     collaborative=True,
     samples=41,
 )
@@ -48,6 +49,7 @@ STATUS = Status(
     samples=SampleCounts(taken=41, released=32, waiting=9, clamped=1, refused=0),
     privacy="epsilon = 1 for each sample",
     class_size=3,
+    trust=0.875,
     neighbours=(NEIGHBOUR,),
     troubles=(),
 )

@@ -38,6 +38,7 @@ SILENT = Status(
     samples=SampleCounts(taken=0, released=0, waiting=0, clamped=0, refused=0),
     privacy="",
     class_size=0,
+    trust=0.0,
     neighbours=(),
     troubles=("?",),
 )

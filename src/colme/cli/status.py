@@ -59,7 +59,8 @@ def _describe(estimate: dict[str, Any] | None) -> str:
     if estimate is None:
         return "estimate: none yet, for want of a sample"
     low, high = (_number(end) for end in estimate["interval"])
-    how = "together" if estimate["collaborative"] else "alone"
+    trust = f"together, trust {estimate['trust']:.2f}"
+    how = trust if estimate["collaborative"] else "alone"
     return (
         f"estimate: {_number(estimate['value'])} (95%: {low} to {high}, {how});"
         f" alone it would be {_number(estimate['local'])}"

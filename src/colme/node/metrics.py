@@ -69,6 +69,9 @@ class Metrics:
         )
 
         self._class_size = self._gauge("class_size", "This node and the neighbours it accepts.")
+        self._trust = self._gauge(
+            "trust", "Weight of what is shared in an answer, as far as releases tell."
+        )
         self._clock_jumps = self._counter("clock_jumps_total", "Jumps of the wall clock.")
         self._commits = Histogram(
             "commit_seconds",
@@ -143,6 +146,10 @@ class Metrics:
     def class_is(self, size: int) -> None:
         """This node and the neighbours it accepts are so many."""
         self._class_size.set(size)
+
+    def trust_is(self, released: float) -> None:
+        """How far what is shared is trusted, by releases alone. The exact one is not for here."""
+        self._trust.set(released)
 
     def clock_jumped(self) -> None:
         """The wall clock jumped."""

@@ -143,6 +143,7 @@ class Node:
             high=min(hi, estimate.value + estimate.margin),
             local=estimate.local,
             class_size=estimate.class_size,
+            trust=estimate.trust,
             collaborative=estimate.collaborative,
             samples=agent.counts.taken,
         )
@@ -195,6 +196,7 @@ class Node:
             ),
             privacy=ledger.describe(releases=parts.store.releases, past=parts.store.past),
             class_size=agent.class_size,
+            trust=agent.rounds.state.trust,
             neighbours=tuple(
                 NeighbourStatus(
                     **asdict(one),

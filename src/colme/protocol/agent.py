@@ -113,6 +113,11 @@ class Agent:
         return self.rounds.state.class_size
 
     @property
+    def released_trust(self) -> float:
+        """How far I trust what is shared, as whoever knows my releases could tell."""
+        return self.rounds.state.released_trust
+
+    @property
     def late(self) -> Mapping[str, int]:
         """How many messages of each neighbour came after their exchange had closed."""
         return self.rounds.late

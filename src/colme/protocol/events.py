@@ -44,11 +44,16 @@ class Returned:
 Event = Observe | Begin | Received | Deadline | Returned
 
 
+TOGETHER = 0.005
+"""The least trust that is more than nothing: what is shown as 0.00 is not together."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
     """The owner's answer. `local` is what it would be alone; neither is ever sent.
 
     The true mean lies within `margin` of `value` in about 95% of cases (`colme.rules.interval`).
+    `trust` is the weight of what is shared in `value`; below `TOGETHER` it is not `collaborative`.
     """
 
     round: int
@@ -56,7 +61,12 @@ class Estimate:
     margin: float
     local: float
     class_size: int
-    collaborative: bool
+    trust: float
+
+    @property
+    def collaborative(self) -> bool:
+        """Whether others have a part in it."""
+        return self.trust >= TOGETHER
 
 
 class Part(StrEnum):

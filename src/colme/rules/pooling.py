@@ -27,6 +27,15 @@ SMALLEST_VARIANCE = 1e-30
 ERROR_SHARE = 0.5
 """The answer is local while a released variance has a larger relative standard error than this."""
 
+LOUDEST = 30.0
+"""So many rounds' worth of excess, at most, a neighbour's gossip is taken to differ from mine."""
+
+FARTHEST = 1.25
+"""Thresholds of the edge test that a neighbour's shared mean may be from my release."""
+
+HEAVIEST = 1.6
+"""Precisions without noise, of the shorter of two releases, that a pair passes on at most."""
+
 BOUND_ERRORS = 2.0
 """Standard errors above the estimate at which the variance is taken to be for the edge test."""
 
@@ -90,6 +99,34 @@ def surely_left(own: float, largest: float) -> float:
     it. Of those farther off nothing is known, except in a pair: there they are all.
     """
     return max(own, 0.5) if largest <= 2 else own
+
+
+def heard_excess(told: float, mine: float, reach: float) -> float:
+    """A neighbour's gossiped excess, as far as one message may move me: LOUDEST rounds' worth.
+
+    Whoever measures far more itself than its neighbours tell keeps its alarm.
+    """
+    return min(max(told, mine - reach), mine + reach)
+
+
+def heard_numerator(numerator: float, denominator: float, x_tilde: float, reach: float) -> float:
+    """A neighbour's numerator, with a mean that is within reach of my release: FARTHEST times z.
+
+    Its release is, or the edge would not be in use. So is the mean it shares, unless it lies, or
+    sees classes as one that I tell apart.
+    """
+    return min(max(numerator, denominator * (x_tilde - reach)), denominator * (x_tilde + reach))
+
+
+def largest_weight(half_range: float, count: int) -> float:
+    """The most that is mixed of a denominator, where the shorter of two releases has this count.
+
+    Both ends take it, so what one gives is what the other gets. At one pace and range nobody has as
+    much: denominators are averages of precisions, which noise makes smaller, and a release is at
+    most one block behind, a third of all samples. So `sim.kernel.pooled` does without. At different
+    paces the means are mixed all the same, with less weight.
+    """
+    return HEAVIEST * public_precision(half_range, 0.0, count, 0)
 
 
 def trust(*, local: float, shared: float, sigma2: float, count: int, bias2: float) -> float:

@@ -18,6 +18,7 @@ class Answer:
     high: float
     local: float
     class_size: int
+    trust: float
     collaborative: bool
     samples: int
 

@@ -75,6 +75,7 @@ class _Routes:
             "interval": [_finite_or_none(answer.low), _finite_or_none(answer.high)],
             "local": _finite_or_none(answer.local),
             "class_size": answer.class_size,
+            "trust": answer.trust,
             "collaborative": answer.collaborative,
             "samples": answer.samples,
             "round": answer.round,

@@ -68,6 +68,8 @@ class Status:
     """What was promised and released, in the ledger's words."""
     class_size: int
     """How many look alike, this node included."""
+    trust: float
+    """The weight of what is shared in the answer. It rests on exact data: for the owner alone."""
     neighbours: tuple[NeighbourStatus, ...]
     troubles: tuple[str, ...]
     """Why it is not ready; empty if it is."""

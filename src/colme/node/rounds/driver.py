@@ -285,6 +285,7 @@ class Driver:
             )
             return
         self._metrics.class_is(self.agent.class_size)
+        self._metrics.trust_is(self.agent.released_trust)
         for peer, late in self.agent.late.items():
             self._metrics.messages_late(peer, late)
         self._schedule_next()

@@ -11,6 +11,9 @@ DEVIATIONS = 40.0
 HALF_RANGES = 1e12
 """So far out no shared mean ever is; its square still has room in a float."""
 
+ROUNDING = 1e-9
+"""An excess is an average of numbers of at least -1, up to this."""
+
 
 def require_plausible(peer: str, message: Message, settings: Settings) -> None:
     """Raise Refused for an absurd mean, of a release or a shared one."""
@@ -33,8 +36,8 @@ def require_plausible(peer: str, message: Message, settings: Settings) -> None:
                 raise Refused(
                     Reason.INVALID_VALUE, peer, "value, weight", (value, weight), expected
                 )
-            if excess is not None and abs(excess) > LARGEST_EXCESS:
-                expected = f"at most {LARGEST_EXCESS:g}"
+            if excess is not None and not -1 - ROUNDING <= excess <= LARGEST_EXCESS:
+                expected = f"-1 to {LARGEST_EXCESS:g}"
                 raise Refused(Reason.INVALID_VALUE, peer, "excess", excess, expected)
         case _:
             pass

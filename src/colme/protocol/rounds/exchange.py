@@ -59,6 +59,10 @@ class RoundsAlgorithm(Algorithm):
         """Mix: write what to send (`consensus`, `weight`, `excess`) into the state, and the answer,
         as a `shared` mean and how far to `trust` it. What is sent follows from releases alone."""
 
+    @abstractmethod
+    def forget(self, state: RoundState, mine: Release | None) -> None:
+        """Start what is shared anew, from my own release alone."""
+
     def exchange(self, own: OwnData, neighbours: Sequence[str]) -> "Rounds":
         """The rounds of one agent."""
         return Rounds(self, own, neighbours)
@@ -80,7 +84,12 @@ class Rounds(Exchange):
         self._owed: frozenset[Part] = frozenset()
 
     def resume(self, state: RoundState) -> None:
-        """Who stayed is remembered; a new neighbour starts as an unknown one."""
+        """Who stayed is remembered; a new neighbour starts as an unknown one.
+
+        One that has gone is forgotten, with all that it may have put into what is shared.
+        """
+        if not state.peers.keys() <= self.state.peers.keys():
+            self._algorithm.forget(state, self.release)
         state.peers = {name: state.peers.get(name, Peer()) for name in self.state.peers}
         self.state = state
 
@@ -121,7 +130,7 @@ class Rounds(Exchange):
             margin=answer_margin(state.trust, state.shared_variance, self._own.margin),
             local=local,
             class_size=state.class_size,
-            collaborative=state.trust > 0,
+            trust=state.trust,
         )
 
     def step(self, event: Event) -> Effects:

@@ -61,5 +61,12 @@ class Paper(RoundsAlgorithm):
         sizes = [state.class_size, *(size for size, _ in in_use)]
         state.shared = state.consensus
         state.trust = 0.0 if looks_no_larger_than_two(sizes) else 1.0
+        state.released_trust = state.trust
         # Theorem 1: twice what averaging a class gives; that class has at least my neighbours.
         state.shared_variance = 2 * mine.variance / state.class_size
+
+    def forget(self, state: RoundState, mine: Release | None) -> None:
+        """From my release, not from 0 as in line 1: neighbours that have come far would feel it."""
+        state.consensus = 0.0 if mine is None else mine.mean
+        state.trust = state.released_trust = 0.0
+        state.age = 0

@@ -160,6 +160,8 @@ class RoundState:
     shared_variance: float = 0.0
     """Its variance, for the answer's interval."""
     trust: float = 0.0
-    """The weight of `shared` in the answer; the rest is my exact mean's."""
+    """The weight of `shared` in the answer; the rest is my exact mean's. The owner's, not sent."""
+    released_trust: float = 0.0
+    """The same as it would be if I knew no more of my data than I have released: no secret."""
     peers: dict[str, Peer] = field(default_factory=dict)
     """By name, in order: sums over neighbours are repeated bit for bit."""

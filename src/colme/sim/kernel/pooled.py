@@ -31,6 +31,8 @@ _forgetting = _positional(pooling.forgetting)
 _own_share = _positional(pooling.own_share)
 _surely_left = _positional(pooling.surely_left)
 _excess = _positional(pooling.excess)
+_heard_excess = _positional(pooling.heard_excess)
+_heard_numerator = _positional(pooling.heard_numerator)
 _pooled_excess = _positional(pooling.pooled_excess)
 _trust = _positional(pooling.trust)
 _worth_sharing = _positional(pooling.worth_sharing)
@@ -112,6 +114,7 @@ def _decide(t: int, pool: Pool, state: PoolState) -> None:
             bs = max(mine / state.counted[a], theirs / state.counted[b]) * s
             variance = state.tested[a, lane] + state.tested[b, lane]
             z = bs + sqrt(bs * bs + 2 * variance * s)
+            state.reach[pair, lane] = pooling.FARTHEST * z
             accepted = abs(state.x[a, lane] - state.x[b, lane]) < z
             if accepted != state.accepted[pair, lane]:
                 state.accepted[pair, lane] = accepted
@@ -149,22 +152,29 @@ def _weigh(pool: Pool, state: PoolState) -> None:
 
 
 @inline
-def _listen(a: int, pool: Pool, weight: Array, told: Array, heard: Array) -> None:
-    """Add up what a's neighbours say: weighted sums, and the plain sum of the excesses."""
+def _listen(
+    a: int, pool: Pool, weight: Array, reach: Array, x: Array, told: Array, heard: Array
+) -> None:
+    """Add up what a's neighbours say, weighted."""
     lanes = heard.shape[2]
     for e in range(pool.indptr[a], pool.indptr[a + 1], VOICES):
         b, c, d, f = pool.indices[e], pool.indices[e + 1], pool.indices[e + 2], pool.indices[e + 3]
         p, q, r, s = pool.pair[e], pool.pair[e + 1], pool.pair[e + 2], pool.pair[e + 3]
-        for k in range(2):
-            for i in range(lanes):
-                heard[k, a, i] += (
-                    weight[p, i] * told[k, b, i]
-                    + weight[q, i] * told[k, c, i]
-                    + weight[r, i] * told[k, d, i]
-                    + weight[s, i] * told[k, f, i]
-                )
         for i in range(lanes):
-            heard[2, a, i] += told[2, b, i] + told[2, c, i] + told[2, d, i] + told[2, f, i]
+            mine = x[a, i]
+            heard[0, a, i] += (
+                weight[p, i] * _heard_numerator(told[0, b, i], told[1, b, i], mine, reach[p, i])
+                + weight[q, i] * _heard_numerator(told[0, c, i], told[1, c, i], mine, reach[q, i])
+                + weight[r, i] * _heard_numerator(told[0, d, i], told[1, d, i], mine, reach[r, i])
+                + weight[s, i] * _heard_numerator(told[0, f, i], told[1, f, i], mine, reach[s, i])
+            )
+        for i in range(lanes):
+            heard[1, a, i] += (
+                weight[p, i] * told[1, b, i]
+                + weight[q, i] * told[1, c, i]
+                + weight[r, i] * told[1, d, i]
+                + weight[s, i] * told[1, f, i]
+            )
 
 
 @inline
@@ -189,11 +199,16 @@ def _measure(new: Array, x: Array, variance: Array, numerator: Array, denominato
 @inline
 def _gossip(a: int, t: int, pool: Pool, first: Array, old: Array, new: Array, heard: Array) -> None:
     """Take the excess that a has measured into what it and its neighbours had."""
+    weight = _forgetting(t - first[a])
+    reach = old.dtype.type(pooling.LOUDEST * weight)
     silent = 0
     for e in range(pool.indptr[a], pool.indptr[a] + pool.degree[a]):
-        began = first[pool.indices[e]]
-        silent += began == 0 or began == t
-    weight = _forgetting(t - first[a])
+        b = pool.indices[e]
+        if first[b] == 0 or first[b] == t:
+            silent += 1
+            continue
+        for i in range(heard.shape[2]):
+            heard[2, a, i] += _heard_excess(old[2, b, i], old[2, a, i], reach)
     for i in range(heard.shape[2]):
         # Whoever has nothing to say yet counts as if it said the same as a.
         average = ((1 + silent) * old[2, a, i] + heard[2, a, i]) / (1 + pool.degree[a])
@@ -209,7 +224,7 @@ def _share(t: int, pool: Pool, state: PoolState) -> None:
     for i in range(since.shape[0]):
         alpha[i] = pool.alpha[t - since[i]]
     for a in range(state.first.shape[0]):
-        _listen(a, pool, state.weight, old, heard)
+        _listen(a, pool, state.weight, state.reach, state.x, old, heard)
     for k in range(2):
         value, before, mixed = (
             state.inputs[k].reshape(-1),

@@ -60,6 +60,7 @@ class PoolState(NamedTuple):
     size: Array  # float64 [M, L]: of the accepted set, the agent itself included
     since: Array  # int32 [M, L]: round before the last change of the accepted set
     weight: Array  # real [P + 1, L]: W of Eq. (2), 0 if not accepted
+    reach: Array  # real [P + 1, L]: how far a neighbour's shared mean may be from a release
     weights: Array  # real [M, L]: their sum
     shared: Array  # real [2, 3, M + 1, L]: numerator, denominator, excess, of round t at t % 2
     mix: Array  # real [2, M, L]: numerator and denominator, mixed, of the latest round
@@ -167,6 +168,7 @@ def new_pool_state(
         size=aligned(np.ones((agents, lanes)), np.float64),
         since=zeros((agents, lanes), np.int32),
         weight=zeros((pairs + 1, lanes), dtype),
+        reach=zeros((pairs + 1, lanes), dtype),
         weights=zeros((agents, lanes), dtype),
         shared=zeros((2, 3, agents + 1, lanes), dtype),
         mix=zeros((2, agents, lanes), dtype),
