@@ -44,9 +44,9 @@ def restore(file: Path, folder: Path) -> None:
                 _marked_copy(path, folder, undo).rename(folder / REPLACED)
         # The state first: without its log it would be an older one, and not known as such.
         # And no log of it may stay, of either kind: it would be played into the copy.
-        for name in (path.name, *(f"{path.name}-{log}" for log in ("wal", "shm", "journal"))):
+        for name in (path, *database.logs_of(path)):
             with suppress(FileNotFoundError):
-                (folder / name).unlink()
+                name.unlink()
             database.sync_folder(folder)
         copy.rename(path)
         database.sync_folder(folder)
