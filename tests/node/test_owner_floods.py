@@ -24,7 +24,7 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 @pytest.fixture
 def logged(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Logged]:
-    monkeypatch.setattr(owner, "MOST_CONNECTIONS", MOST)
+    monkeypatch.setattr(owner, "MOST_CLIENTS", MOST)
     with logging(capsys) as lines:
         yield lines
 

@@ -26,8 +26,7 @@ def raise_limit() -> None:
 def bearable(most: int) -> int:
     """So many connections at one port, or fewer where that would be a quarter of the descriptors.
 
-    A node has two ports, and accepts up to a quarter more before it looks at them; the rest is for
-    its files and its own calls.
+    A node has two ports; the other half is for its files, its own calls and what is being accepted.
     """
     if resource is None:
         return most

@@ -31,7 +31,11 @@ from colme.node.wire import Reason
 
 LARGEST_BODY = 2**20
 SECONDS_TO_STOP = 2
-MOST_CONNECTIONS = 100
+MOST_CLIENTS = 100
+ACCEPTED_AT_ONCE = 8
+"""asyncio accepts for a few turns before it shows the first: these come on top of the most."""
+BACKLOG = 100
+"""Those that the system holds until they are accepted; they take no descriptor."""
 
 OPEN = ("/livez", "/readyz")
 """What a supervisor asks without a token; it tells nothing of the data."""
@@ -180,7 +184,7 @@ class OwnerServer:
 
     def __init__(self, owned: Owned, *, listen: str, token: str) -> None:
         self._listen = listen
-        most = bearable(MOST_CONNECTIONS)
+        most = bearable(MOST_CLIENTS)
         log = logger(node=owned.name)
         # Signals, loop and logs are the node's: of uvicorn, only its startup and shutdown are used.
         self._server = uvicorn.Server(
@@ -191,8 +195,7 @@ class OwnerServer:
                     most=most,
                     cut=lambda why: log.warning("an owner's connection was cut off", why=why),
                 ),
-                # So many are accepted at once, before the first of them is looked at.
-                backlog=most,
+                backlog=ACCEPTED_AT_ONCE,
                 ws="none",
                 lifespan="off",
                 log_config=None,
@@ -225,6 +228,7 @@ class OwnerServer:
         config.load()
         self._server.lifespan = config.lifespan_class(config)
         await self._server.startup(sockets=[self._socket])
+        self._socket.listen(BACKLOG)  # asyncio had it as small as what it accepts at once.
 
     async def stop(self) -> None:
         """Take no more requests, finish those under way, cut off who does not end in time."""

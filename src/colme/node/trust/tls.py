@@ -7,6 +7,7 @@ from pathlib import Path
 import grpc
 
 from colme.errors import IdentityError
+from colme.node.descriptors import bearable
 from colme.node.log import logger
 from colme.node.trust.identity import TLS_NAME, Certificate, Identity, read_pins
 
@@ -14,6 +15,10 @@ KEEPALIVE_MS = 20_000
 """Idle connections are pinged this often: routers forget silent ones after a minute or more."""
 HANDSHAKE_MS = 10_000
 """A stranger that is silent is hung up on after this."""
+MOST_CONNECTIONS = 1000
+"""At a time; gRPC hangs up on more before it shakes hands with them."""
+IDLE_MS = 60_000
+"""A connection without a session is of no use to a neighbour."""
 LARGEST_PACKET = 1024 * 1024
 """Bytes that gRPC takes in at all; what lies between this and a frame's limit is counted."""
 
@@ -145,6 +150,8 @@ def server_options() -> Options:
         ("grpc.http2.min_ping_interval_without_data_ms", KEEPALIVE_MS // 2),
         ("grpc.max_receive_message_length", LARGEST_PACKET),
         ("grpc.server_handshake_timeout_ms", HANDSHAKE_MS),
+        ("grpc.max_allowed_incoming_connections", bearable(MOST_CONNECTIONS)),
+        ("grpc.max_connection_idle_ms", IDLE_MS),
         ("grpc.max_concurrent_streams", 4),
         ("grpc.max_metadata_size", 8 * 1024),
     ]
