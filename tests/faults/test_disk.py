@@ -35,10 +35,13 @@ class Disk:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._filler = folder / "something large"
+        self.mounts = [folder]
 
     def hold(self, member: Member) -> Member:
         """Put a node's state on it."""
-        member.config.state.symlink_to(self._folder)
+        member.config.state.mkdir()
+        subprocess.run(["mount", "--bind", self._folder, member.config.state], check=True)
+        self.mounts.append(member.config.state)
         return member
 
     def fill(self) -> None:
@@ -63,10 +66,12 @@ def disk(tmp_path: Path) -> Iterator[Disk]:
         mounted = False
     if not mounted:
         pytest.skip("only who may mount can have a small disk")
+    made = Disk(folder)
     try:
-        yield Disk(folder)
+        yield made
     finally:
-        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+        for mount in reversed(made.mounts):
+            subprocess.run(["umount", "--lazy", mount], check=True)
 
 
 def trouble(nodes: Nodes, member: Member) -> str | None:

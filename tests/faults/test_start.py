@@ -157,8 +157,24 @@ def test_a_key_that_others_can_read(tmp_path: Path) -> None:
     key = member.config.identity / "identity.pem"
     key.chmod(0o640)
     words, _ = refusal(member)
-    assert words.endswith(f"expected its owner's alone: chmod 600 {key}")
+    assert words.endswith(f"a file that only its owner can read or write: chmod 600 {key}")
     assert stat.S_IMODE(key.stat().st_mode) == 0o640, "mending it is for the owner"
+
+
+def test_a_state_folder_or_a_token_that_others_could_change(tmp_path: Path) -> None:
+    member = alone(tmp_path)
+    run_once(member)
+    state, token = member.config.state, member.config.state / "token"
+    state.chmod(0o777)
+    words, log = refusal(member)
+    assert words.startswith(f"state: saw '{state}: mode 777, others may write in it'")
+    assert words.endswith(f"chmod 700 {state}")
+    assert log == []
+    state.chmod(0o700)
+    token.rename(tmp_path / "token")
+    token.symlink_to(tmp_path / "token")
+    words, _ = refusal(member)
+    assert words.startswith(f"token: saw '{token}: a symbolic link'")
 
 
 def test_a_neighbours_certificate_that_is_missing(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ SERIES = {
     "clock_jumps_total",
     "commit_seconds_count",
     "store_failures_total",
+    "log_lines_dropped",
     "certificate_expiry_timestamp_seconds",
 }
 

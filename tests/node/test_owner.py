@@ -124,6 +124,31 @@ def test_nobody_else_is_let_in(path: str, authorization: str | None) -> None:
     assert node.taken == []
 
 
+OTHER_HOSTS = ["evil.example", "evil.example:7401", "localhost.evil.example", "evil@localhost", ""]
+OTHER_HOSTS += ["127.0.0.1.evil.example", "10.0.0.7:7401", "0.0.0.0:7401", "[::]:7401", "127.1"]
+THIS_HOST = ["localhost", "LOCALHOST:7401", "127.0.0.1", "127.0.0.1:1", "[::1]", "[::1]:7401"]
+
+
+def test_who_asked_for_another_host_is_not_let_in() -> None:
+    """A page whose name was made to lead to this machine asks by that name."""
+
+    async def asking() -> None:
+        node = KnownNode()
+        async with served(node) as client:
+            for host in OTHER_HOSTS:
+                for path in ("/estimate", "/livez", "/readyz"):
+                    heard = await client.ask(path, host=host)
+                    assert heard.code == 421, host
+                    assert json.loads(heard.body)["error"].startswith("Host: expected localhost")
+                assert (await client.ask("/samples", "POST", "[1]", host=host)).code == 421
+            assert node.taken == []
+            for host in THIS_HOST:  # by whatever port: it may be forwarded
+                assert (await client.ask("/estimate", host=host)).code == 200
+                assert (await client.ask("/livez", host=host, authorization=None)).code == 200
+
+    asyncio.run(asking())
+
+
 @pytest.mark.parametrize("path", ["/", "/nothing", "/docs", "/openapi.json", "/status/"])
 def test_an_unknown_path_is_404(path: str) -> None:
     heard = ask(path)

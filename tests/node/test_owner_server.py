@@ -17,7 +17,7 @@ from support.owned import STATUS, TOKEN, KnownNode, served
 
 ALLOWED = f"Authorization: Bearer {TOKEN}"
 UNFINISHED = (
-    f"POST /samples HTTP/1.1\r\nHost: x\r\n{ALLOWED}\r\n"
+    f"POST /samples HTTP/1.1\r\nHost: localhost\r\n{ALLOWED}\r\n"
     "Content-Length: 99\r\nExpect: 100-continue\r\n\r\n[1"
 ).encode()
 
@@ -129,7 +129,7 @@ def test_who_does_not_read_is_cut_off_when_the_node_stops(monkeypatch: pytest.Mo
     async def stopping() -> None:
         async with served(long) as client:
             reader, writer = await asyncio.open_connection("127.0.0.1", client.port, limit=1000)
-            writer.write(f"GET /status HTTP/1.1\r\nHost: x\r\n{ALLOWED}\r\n\r\n".encode())
+            writer.write(f"GET /status HTTP/1.1\r\nHost: localhost\r\n{ALLOWED}\r\n\r\n".encode())
             assert (await reader.readline()).startswith(b"HTTP/1.1 200")
         assert len(await reader.read()) < 30_000_000
         writer.close()

@@ -1,8 +1,8 @@
 """Whatever a neighbour sends is counted, logged and left out, and the node goes on."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from dataclasses import dataclass
 from math import inf, nan
 from pathlib import Path
@@ -11,13 +11,14 @@ import pytest
 
 from colme.node.config import NodeConfig
 from colme.node.node import Node
+from colme.node.session.listener import Listener
 from colme.node.trust import Trust
 from colme.node.trust.tls import LARGEST_PACKET
 from colme.node.wire import LARGEST_FRAME, pb
 from colme.protocol.messages import ReleaseMessage
 from support.logged import Logged, logging
 from support.neighbours import Caller, Neighbours, calling
-from support.waiting import until
+from support.waiting import quiet, until
 
 
 @pytest.fixture
@@ -220,3 +221,36 @@ def test_a_standing_that_nobody_can_have_is_not_let_in(
         assert logged.lines(node="a", event="not let in", peer="c", reason="invalid value")
 
     on_scene(tmp_path, play)
+
+
+def test_who_stops_listening_waits_for_the_sessions_at_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """gRPC does not, and prints a traceback for each that the end of the loop meets."""
+    begun, may_end = asyncio.Event(), asyncio.Event()
+
+    async def slow_to_end(_self: Listener, frames: AsyncIterator[bytes], _context: object) -> None:
+        await anext(frames)
+        begun.set()
+        while not may_end.is_set():
+            with suppress(asyncio.CancelledError):
+                await may_end.wait()
+
+    monkeypatch.setattr(Listener, "_session", slow_to_end)
+
+    async def play() -> None:
+        two = Neighbours(tmp_path, "a", "b")
+        config = two.config("a", "b")
+        async with Node(config) as node, calling(two.trust("b", "a"), "a", config) as caller:
+            await caller.say(b"hello")
+            await begun.wait()
+            listener = node._parts.neighbourhood._listener
+            stopping = asyncio.create_task(listener.stop())
+            assert await caller.is_over()
+            await quiet()
+            early = stopping.done()
+            may_end.set()
+            await stopping
+            assert not early
+
+    asyncio.run(play())

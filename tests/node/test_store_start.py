@@ -53,6 +53,7 @@ def other_schema(folder: Path) -> None:
 
 def other_database(folder: Path) -> None:
     (folder / "state.sqlite").unlink()
+    (folder / "state.sqlite").touch(mode=0o600)
     with closing(sqlite3.connect(folder / "state.sqlite")) as connection:
         connection.execute("CREATE TABLE somebody (s)")
 

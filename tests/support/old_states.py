@@ -37,4 +37,5 @@ def put_into(folder: Path, path: Path) -> Path:
     """A copy of a stored state, in the place of a node's; never the file itself."""
     folder.mkdir(exist_ok=True)
     copyfile(path, folder / FILE)
+    (folder / FILE).chmod(0o600)
     return folder

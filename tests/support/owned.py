@@ -109,8 +109,9 @@ class Client:
         *,
         authorization: str | None = f"Bearer {TOKEN}",
         kind: str | None = None,
+        host: str | None = None,
     ) -> Heard:
-        headers = {"Authorization": authorization, "Content-Type": kind}
+        headers = {"Authorization": authorization, "Content-Type": kind, "Host": host}
         given = {name: value for name, value in headers.items() if value is not None}
         return await asyncio.to_thread(self._ask, path, method, body, given)
 

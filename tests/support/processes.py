@@ -101,12 +101,27 @@ class Nodes:
             if process.stdin is not None:
                 process.stdin.close()
 
-    def start(self, member: Member, *options: str, stdin: int = subprocess.DEVNULL) -> None:
-        """Start a node, or start it again; its log goes on in the same file."""
+    def start(
+        self,
+        member: Member,
+        *options: str,
+        stdin: int = subprocess.DEVNULL,
+        stderr: int | None = None,
+        before: Callable[[], None] | None = None,
+    ) -> None:
+        """Start a node, or start it again; its log goes on in the same file, or to `stderr`."""
         with log_file(member).open("ab") as log:
             self._processes[member.name] = subprocess.Popen(
-                command(member, *options), stdin=stdin, stdout=log, stderr=log
+                command(member, *options),
+                stdin=stdin,
+                stdout=log,
+                stderr=log if stderr is None else stderr,
+                preexec_fn=before,
             )
+
+    def pid(self, member: Member) -> int:
+        """Of its process."""
+        return self._processes[member.name].pid
 
     def stdin(self, member: Member) -> IO[bytes]:
         """Its standard input, if it was started with a pipe."""

@@ -11,8 +11,11 @@ import typer
 # gRPC reports to standard error on its own account, in a form of its own; the log has it in words.
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
+from colme.cli.app import BAD_INPUT
+from colme.errors import ColmeError
 from colme.node import log
 from colme.node.config import NodeConfig
+from colme.node.descriptors import raise_limit
 from colme.node.node import Node
 from colme.node.samples import FirstLines
 from colme.node.session import check as check_neighbours
@@ -56,9 +59,15 @@ def node(
         typer.echo(f"{config}: valid; {len(findings)} neighbours asked")
         raise typer.Exit(0 if all(one.well for one in findings) else 1)
     log.configure(settings.log, name=str(config))
-    asyncio.run(
-        _run(Node(settings, state_lost=state_lost, first_lines=first_lines, gone=gone or ()))
-    )
+    member = Node(settings, state_lost=state_lost, first_lines=first_lines, gone=gone or ())
+    raise_limit()
+    with log.in_a_thread() as write:
+        try:
+            asyncio.run(_run(member))
+        except ColmeError as error:
+            # After the log, and no longer to wait for than that is.
+            write(f"colme: {error}")
+            raise typer.Exit(BAD_INPUT) from None
 
 
 async def _run(node: Node) -> None:

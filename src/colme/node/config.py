@@ -50,13 +50,17 @@ def _address(text: str) -> str:
     return text
 
 
+def is_loopback(host: str) -> bool:
+    """Whether a name or an address is this machine's, for itself alone."""
+    try:
+        return host.lower() == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 def _loopback(text: str) -> str:
     host, _ = split_address(text)
-    try:
-        local = host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        local = False
-    if not local:
+    if not is_loopback(host):
         raise ValueError("Input should be an address of this machine alone, such as 127.0.0.1:7401")
     return text
 

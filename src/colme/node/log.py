@@ -3,19 +3,27 @@
 It leaves the logging of a program that embeds a node alone, and is silent until `configure`.
 """
 
+import logging
+import re
 import sys
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from threading import Lock
+from traceback import extract_tb
 from typing import NoReturn
 
 import structlog
 from structlog.typing import EventDict, FilteringBoundLogger, Processor, WrappedLogger
 
 from colme.node import config
+from colme.node.outlet import Outlet, write_line
 
 LEVELS = ("debug", "info", "warning", "error")
+LONGEST = 4000
+"""Characters of a field: what others say may be quoted in it."""
+LIBRARIES = ("asyncio", "grpc")
+"""Whose own logs would go to standard error as they are."""
 
 _Key = tuple[object, object, object]
 
@@ -68,12 +76,15 @@ class Throttle:
 
 
 class _StandardError:
-    """Looks for it at every line, as programs (and tests) may replace it."""
+    """Writes at once, or leaves it to a thread where one runs."""
+
+    outlet: Outlet | None = None
 
     def write(self, line: str) -> None:
-        # A full disk or a closed pipe must not end the node.
-        with suppress(OSError, ValueError):
-            print(line, file=sys.stderr, flush=True)
+        if self.outlet is None:
+            write_line(line)
+        else:
+            self.outlet.put(line)
 
     debug = info = warning = error = critical = write
 
@@ -84,17 +95,40 @@ def _silent(_logger: WrappedLogger, _method: str, _event: EventDict) -> NoReturn
 
 _STANDARD_ERROR = _StandardError()
 _PIPELINE: list[Processor] = [_silent]
+_UNTHROTTLED: list[Processor] = [_silent]
+
+
+@contextmanager
+def in_a_thread() -> Iterator[Callable[[str], None]]:
+    """Write the log in a thread while the block lasts; what is given goes there too, as it is.
+
+    A reader that stops reading costs lines then, and nothing else.
+    """
+    with Outlet(_resumed) as outlet:
+        _STANDARD_ERROR.outlet = outlet
+        try:
+            yield outlet.put
+        finally:
+            _STANDARD_ERROR.outlet = None
+
+
+def lines_dropped() -> int:
+    """Of the log, since nobody read them in time."""
+    return 0 if _STANDARD_ERROR.outlet is None else _STANDARD_ERROR.outlet.dropped
+
+
+def _resumed(dropped: int) -> None:
+    _bound(_UNTHROTTLED).warning("lines of this log were dropped: nobody read", count=dropped)
 
 
 def configure(log: config.Log, *, name: str) -> None:
     """From now on, all loggers of this module write; `name` is the node's where none is bound."""
     to_terminal = sys.stderr.isatty()
     as_text = log.format == "text" or (log.format == "auto" and to_terminal)
-    _PIPELINE[:] = [
-        _at_least(log.level),
-        Throttle(time.monotonic),
+    _UNTHROTTLED[:] = [
         structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
         structlog.processors.format_exc_info,
+        _cut_short,
         _in_order(name),
         # The default traceback shows local variables, samples among them.
         structlog.dev.ConsoleRenderer(
@@ -106,17 +140,49 @@ def configure(log: config.Log, *, name: str) -> None:
         if as_text
         else structlog.processors.JSONRenderer(),
     ]
+    _PIPELINE[:] = [_at_least(log.level), Throttle(time.monotonic), *_UNTHROTTLED]
+    for library in LIBRARIES:
+        logging.getLogger(library).addHandler(_FROM_LIBRARIES)
 
 
 def logger(**fields: object) -> FilteringBoundLogger:
     """A logger that adds these fields to its events, such as `node` or `peer`."""
+    return _bound(_PIPELINE, **fields)
+
+
+def _bound(pipeline: list[Processor], **fields: object) -> FilteringBoundLogger:
     bound: FilteringBoundLogger = structlog.wrap_logger(
         _STANDARD_ERROR,
-        processors=_PIPELINE,
+        processors=pipeline,
         wrapper_class=structlog.make_filtering_bound_logger("debug"),
         context_class=dict,
     ).bind(**fields)
     return bound
+
+
+class _FromLibraries(logging.Handler):
+    """What libraries log, as events of this log: what and where, but no values, samples perhaps."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        what, _, _ = record.getMessage().partition("\n")
+        event = {"library": record.name, "why": re.sub(r"\(.*\)", "()", what)}
+        if record.exc_info and record.exc_info[0] is not None:
+            event["kind"] = record.exc_info[0].__name__
+            for frame in extract_tb(record.exc_info[2])[-1:]:
+                event["where"] = f"{frame.filename}:{frame.lineno}"
+        error = record.levelno >= logging.ERROR
+        log = logger()
+        (log.error if error else log.warning)("a library complains", **event)
+
+
+_FROM_LIBRARIES = _FromLibraries(logging.WARNING)
+
+
+def _cut_short(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    for name, value in event.items():
+        if isinstance(value, str) and len(value) > LONGEST:
+            event[name] = f"{value[:LONGEST]}..."
+    return event
 
 
 def _at_least(level: str) -> Processor:

@@ -14,6 +14,7 @@ from prometheus_client import (
 )
 
 from colme.errors import LocalProtocolError
+from colme.node.log import lines_dropped
 from colme.node.wire import Reason
 from colme.protocol.rounds.state import Phase
 
@@ -81,6 +82,8 @@ class Metrics:
             registry=self._registry,
         )
         self._store_failures = self._counter("store_failures_total", "States not written.")
+        dropped = self._gauge("log_lines_dropped", "Lines of the log that nobody read in time.")
+        dropped.set_function(lines_dropped)
         self._expiry = self._gauge(
             "certificate_expiry_timestamp_seconds", "When a certificate expires.", "name"
         )

@@ -7,6 +7,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from hmac import compare_digest
 from math import isfinite
 from traceback import format_tb
@@ -21,13 +22,20 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from colme.errors import ColmeError, LocalProtocolError, NetworkError, SampleError, StoreError
-from colme.node.config import split_address
+from colme.node.config import is_loopback, split_address
+from colme.node.descriptors import bearable
 from colme.node.log import logger
 from colme.node.owner.answer import Owned
+from colme.node.owner.connection import BoundedConnection
 from colme.node.wire import Reason
 
 LARGEST_BODY = 2**20
 SECONDS_TO_STOP = 2
+MOST_CLIENTS = 100
+ACCEPTED_AT_ONCE = 8
+"""asyncio accepts for a few turns before it shows the first: these come on top of the most."""
+BACKLOG = 100
+"""Those that the system holds until they are accepted; they take no descriptor."""
 
 OPEN = ("/livez", "/readyz")
 """What a supervisor asks without a token; it tells nothing of the data."""
@@ -135,14 +143,22 @@ class _Routes:
 
 
 class _Gate:
-    """Lets those with the token in."""
+    """Lets those with the token in, if it is this machine that they asked for.
+
+    A page of another site can have its name lead here, and a browser would take both for one site;
+    it asks by that name.
+    """
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self._app = app
         self._token = token.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["path"] in OPEN or self._admits(dict(scope["headers"])):
+        headers = dict(scope["headers"])
+        if not _is_of_this_machine(headers.get(b"host", b"").decode("latin-1")):
+            expected = "Host: expected localhost or a loopback address, such as 127.0.0.1"
+            await _error(expected, 421)(scope, receive, send)
+        elif scope["path"] in OPEN or self._admits(headers):
             await self._app(scope, receive, send)
         else:
             expected = "Authorization: expected Bearer and the token of the node's state folder"
@@ -154,16 +170,33 @@ class _Gate:
         return scheme.lower() == b"bearer" and compare_digest(given.strip(), self._token)
 
 
+def _is_of_this_machine(host: str) -> bool:
+    """Whether a Host header has a name that leads here for everybody, with or without a port."""
+    for address in (host, f"{host}:80"):
+        try:
+            return is_loopback(split_address(address)[0])
+        except ValueError:
+            continue
+    return False
+
+
 class OwnerServer:
     """Serves an owner in the running loop, from `start` to `stop`."""
 
     def __init__(self, owned: Owned, *, listen: str, token: str) -> None:
         self._listen = listen
+        most = bearable(MOST_CLIENTS)
+        log = logger(node=owned.name)
         # Signals, loop and logs are the node's: of uvicorn, only its startup and shutdown are used.
         self._server = uvicorn.Server(
             uvicorn.Config(
                 owner_app(owned, token),
-                http="h11",
+                http=partial(  # type: ignore[arg-type]  # all that uvicorn does is to call it
+                    BoundedConnection,
+                    most=most,
+                    cut=lambda why: log.warning("an owner's connection was cut off", why=why),
+                ),
+                backlog=ACCEPTED_AT_ONCE,
                 ws="none",
                 lifespan="off",
                 log_config=None,
@@ -196,6 +229,7 @@ class OwnerServer:
         config.load()
         self._server.lifespan = config.lifespan_class(config)
         await self._server.startup(sockets=[self._socket])
+        self._socket.listen(BACKLOG)  # asyncio had it as small as what it accepts at once.
 
     async def stop(self) -> None:
         """Take no more requests, finish those under way, cut off who does not end in time."""

@@ -2,10 +2,10 @@
 
 import os
 import secrets
-import stat
 from pathlib import Path
 
 from colme.errors import IdentityError
+from colme.node import ownership
 
 SHORTEST = 32
 
@@ -14,7 +14,7 @@ def owner_token(folder: Path) -> str:
     """The token in this folder; made at the first call."""
     path = folder / "token"
     try:
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        file = ownership.made_own_file(path)
     except FileExistsError:
         return read_token(folder)
     except OSError as error:
@@ -34,15 +34,12 @@ def read_token(folder: Path) -> str:
     """The token in this folder, which must be there and the owner's alone."""
     path = folder / "token"
     try:
-        with path.open("rb") as file:
-            mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
-            token = file.read().decode("ascii", "replace").strip()
+        token = ownership.read_secret(path).decode("ascii", "replace").strip()
+    except ownership.Exposed as error:
+        raise IdentityError("token", error.seen, error.remedy) from None
     except OSError as error:
         remedy = f"the owner's token; the node makes it when it starts ({error.strerror})"
         raise IdentityError("token", str(path), remedy) from None
-    if mode & 0o077:
-        remedy = f"a file that only its owner can read or write: chmod 600 {path}"
-        raise IdentityError("token", f"mode {mode:o}", remedy)
     if not (token.isascii() and token.isprintable() and len(token) >= SHORTEST):
         remedy = (
             f"{SHORTEST} or more printable characters; delete the file, and the node makes"

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from random import SystemRandom
 from typing import Protocol
 
-from google.protobuf.message import DecodeError
 from grpc import StatusCode
 from grpc.aio import AioRpcError, StreamStreamCall, secure_channel
 
 from colme.errors import IdentityError, MessageError, StaleStateError, StoreError
 from colme.node.trust import Trust, channel_options, explain
-from colme.node.wire import METHOD, encode, pb
+from colme.node.wire import METHOD, encode, parse_reply, pb, shortened
 from colme.protocol.messages import Message
 
 SESSION_SECONDS = 3600.0
@@ -72,6 +71,7 @@ class Link:
         self._frames: deque[_Frame] = deque()
         self._sequence = 0
         self._greet = False
+        self._hellos = self._frames_said = 0
         self._news = asyncio.Event()
         self._random = SystemRandom()
 
@@ -123,12 +123,13 @@ class Link:
             return "it hung up"
         except TimeoutError:
             return f"no answer to my hello within {ANSWER_SECONDS:g} s"
-        except (DecodeError, MessageError):
-            return "its reply is no valid Reply of neighbour.proto"
+        except MessageError as error:
+            return f"its reply is not valid ({error})"
         except AioRpcError as error:
             if self.connected and error.code() is StatusCode.DEADLINE_EXCEEDED:
                 return None
-            told = f"{error.code().name.lower().replace('_', ' ')}: {error.details()}"
+            details = shortened(error.details() or "")
+            told = f"{error.code().name.lower().replace('_', ' ')}: {details}"
             if "Connection refused" in told:
                 return f"{self.address} can't be reached (connection refused)"
             return await explain(self.address, self.peer, self._trust) or told
@@ -136,14 +137,35 @@ class Link:
 
     async def _open(self, call: Session) -> pb.Welcome:
         """Say hello; the answer, which says where to go on."""
+        self._hellos = self._frames_said = 0
         async with asyncio.timeout(ANSWER_SECONDS):
-            await call.write(self._ear.greeting(self.peer))
+            await self._say_hello(call)
             reply = await read_reply(call)
+        await self._take(reply)
         if reply.WhichOneof("content") == "refusal":
-            await self._ear.refused(self.peer, reply.refusal)
             raise Parted(f"turned away: {reply.refusal.detail}")
-        await self._ear.welcomed(self.peer, reply.welcome)
         return reply.welcome
+
+    async def _say_hello(self, call: Session) -> None:
+        self._hellos += 1
+        await call.write(self._ear.greeting(self.peer))
+
+    async def _take(self, reply: pb.Reply) -> None:
+        """Tell of a reply; each is to something that I said, or a neighbour could keep me busy."""
+        is_welcome = reply.WhichOneof("content") == "welcome"
+        if is_welcome and self._hellos:
+            self._hellos -= 1
+            await self._ear.welcomed(self.peer, reply.welcome)
+        elif not is_welcome and self._frames_said + self._hellos:
+            # It does not say which of the two it is to.
+            if self._frames_said:
+                self._frames_said -= 1
+            else:
+                self._hellos -= 1
+            await self._ear.refused(self.peer, reply.refusal)
+        else:
+            what = "welcome" if is_welcome else "refusal"
+            raise Parted(f"it sent a {what} for nothing that I said")
 
     async def _hold(self, call: Session, welcome: pb.Welcome) -> None:
         sides = {
@@ -161,11 +183,7 @@ class Link:
 
     async def _listen(self, call: Session) -> None:
         while True:
-            reply = await read_reply(call)
-            if reply.WhichOneof("content") == "welcome":
-                await self._ear.welcomed(self.peer, reply.welcome)
-            else:
-                await self._ear.refused(self.peer, reply.refusal)
+            await self._take(await read_reply(call))
 
     async def _speak(self, call: Session, welcome: pb.Welcome) -> None:
         received = welcome.received
@@ -173,8 +191,9 @@ class Link:
             self._news.clear()
             if self._greet:
                 self._greet = False
-                await call.write(self._ear.greeting(self.peer))
+                await self._say_hello(call)
             while (frame := self._after(received, welcome.standing.round)) is not None:
+                self._frames_said += 1
                 await call.write(frame.data)
                 received = frame.sequence
                 self._ear.sent(self.peer)
@@ -190,5 +209,5 @@ async def read_reply(call: Session) -> pb.Reply:
     """The next one; Parted if there is none."""
     data = await call.read()
     if isinstance(data, bytes):
-        return pb.Reply.FromString(data)
-    raise Parted(f"it hung up ({await call.details() or 'no reason given'})")
+        return parse_reply(data)
+    raise Parted(f"it hung up ({shortened(await call.details() or 'no reason given')})")

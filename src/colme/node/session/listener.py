@@ -3,7 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator
-from functools import partial
+from contextlib import suppress
 from typing import Protocol
 
 import grpc
@@ -16,6 +16,8 @@ from colme.protocol.messages import Message
 
 HELLO_SECONDS = 10.0
 """How long a caller may take to prove who it is and to say hello."""
+BREAK_OFF_SECONDS = 2.0
+"""How long those calls may take to end that gRPC has broken off."""
 
 STRANGER = "a stranger"
 
@@ -61,6 +63,7 @@ class Listener:
         self._connections: set[str] = set()
         self._sessions: dict[str, asyncio.Task[None] | None] = {}
         self._received: dict[str, tuple[int, int]] = {}
+        self._calls: set[asyncio.Task[object]] = set()
 
     async def start(self) -> None:
         """Bind and serve."""
@@ -70,9 +73,7 @@ class Listener:
         self._server.add_generic_rpc_handlers(
             (grpc.method_handlers_generic_handler(SERVICE, {"Session": handler}),)
         )
-        credentials = self._trust.server_credentials(
-            partial(self._loop.call_soon_threadsafe, self._met)
-        )
+        credentials = self._trust.server_credentials(self._met_in_a_thread)
         try:
             self.port = self._server.add_secure_port(self._address, credentials)
         except RuntimeError:
@@ -88,6 +89,14 @@ class Listener:
             handshake.cancel()
         if self._server is not None:
             await self._server.stop(grace=0)
+        # gRPC does not wait for its handlers, and prints a traceback for each that the end of the
+        # loop finds at work.
+        if self._calls:
+            await asyncio.wait(self._calls, timeout=BREAK_OFF_SECONDS)
+
+    def _met_in_a_thread(self) -> None:
+        with suppress(RuntimeError):  # The loop is closed: it came too late.
+            self._loop.call_soon_threadsafe(self._met)
 
     def _met(self) -> None:
         """A handshake began; unless it leads to a session in time, it was a stranger's."""
@@ -102,6 +111,10 @@ class Listener:
         self._handshakes.append(self._loop.call_later(HELLO_SECONDS, unproven))
 
     async def _call(self, frames: AsyncIterator[bytes], context: Context) -> None:
+        call = asyncio.current_task()
+        assert call is not None
+        self._calls.add(call)
+        call.add_done_callback(self._calls.discard)
         try:
             await self._session(frames, context)
         except Exception as error:

@@ -4,17 +4,16 @@ import asyncio
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from google.protobuf.message import DecodeError
 from grpc.aio import AioRpcError, secure_channel
 
-from colme.errors import IdentityError
+from colme.errors import IdentityError, MessageError
 from colme.node.config import Neighbour, NodeConfig
 from colme.node.samples import make_noise
 from colme.node.session.admission import Admission
 from colme.node.session.agreement import Agreement
 from colme.node.session.link import ANSWER_SECONDS, Parted, Session, read_reply
 from colme.node.trust import Identity, Trust, channel_options, explain
-from colme.node.wire import METHOD
+from colme.node.wire import METHOD, shortened
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,9 +54,9 @@ async def _ask(neighbour: Neighbour, trust: Trust, question: bytes) -> Finding:
         )
     except (IdentityError, Parted) as error:
         words = str(error)
-    except DecodeError:
-        words = "its reply is no valid Reply of neighbour.proto"
+    except MessageError as error:
+        words = f"its reply is not valid ({error})"
     except AioRpcError as error:
         why = await explain(neighbour.address, neighbour.name, trust)
-        words = why or f"{error.code().name.lower()}: {error.details()}"
+        words = why or f"{error.code().name.lower()}: {shortened(error.details() or '')}"
     return Finding(peer=neighbour.name, address=neighbour.address, well=well, words=words)

@@ -16,8 +16,6 @@ from colme.node.state.lock import Lock
 
 REPLACED = re.compile(r"replaced-(\d+)\.sqlite")
 """States that others have taken the place of, the newest with the largest number."""
-LOGS = ("-wal", "-shm", "-journal")
-"""What SQLite may have beside a file."""
 
 
 def backup(folder: Path, to: Path) -> None:
@@ -50,9 +48,9 @@ def restore(file: Path, folder: Path) -> Path | None:
                 kept = _set_aside(folder)
         # The state first: without its log it would be an older one, and not known as such.
         # And no log of it may stay, of either kind: it would be played into the copy.
-        for end in ("", *LOGS):
+        for name in (path, *database.logs_of(path)):
             with suppress(FileNotFoundError):
-                Path(f"{path}{end}").unlink()
+                name.unlink()
             database.sync_folder(folder)
         copy.rename(path)
         database.sync_folder(folder)
@@ -69,10 +67,11 @@ def keep(folder: Path, undo: ExitStack) -> Path:
 
 def _set_aside(folder: Path) -> Path:
     """A damaged state, as it is: somebody may be able to mend it."""
-    place = _next_place(folder)
-    for end in ("", *LOGS):
+    path, place = folder / database.FILE, _next_place(folder)
+    there, here = (path, *database.logs_of(path)), (place, *database.logs_of(place))
+    for old, new in zip(there, here, strict=True):
         with suppress(FileNotFoundError):
-            Path(f"{folder / database.FILE}{end}").rename(f"{place}{end}")
+            old.rename(new)
     return place
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from colme.errors import StoreError
+from colme.node import ownership
 
 FILE = "state.sqlite"
 SCHEMA = 2
@@ -98,9 +99,11 @@ def newer(what: str, seen: int, known: int) -> StoreError:
 
 @contextmanager
 def in_words(path: Path) -> Iterator[None]:
-    """Raise failures of SQLite and the file system as `StoreError`."""
+    """Raise failures of SQLite and the file system as `StoreError`, and what is open to others."""
     try:
         yield
+    except ownership.Exposed as error:
+        raise StoreError("state", error.seen, error.remedy) from None
     except (sqlite3.Error, OSError) as error:
         raise trouble(path, error) from error
 
@@ -141,23 +144,29 @@ def connected(path: Path, *, mode: str = "rw") -> Iterator[sqlite3.Connection]:
 
 
 def make_private_file(path: Path) -> None:
-    """An empty file that its owner alone may read, unless it is there."""
+    """An empty file that its owner alone may read; one that is there must be so already."""
     # Never open and close one that is there: that would drop the locks this process has on it.
     with suppress(FileExistsError):
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        os.close(ownership.made_own_file(path))
         sync_folder(path.parent)
-    path.chmod(0o600)
+    # SQLite opens its logs, too, wherever a link leads.
+    for name in (path, *logs_of(path)):
+        if name == path or os.path.lexists(name):
+            ownership.require_own_file(name)
+
+
+def logs_of(path: Path) -> list[Path]:
+    """The files that SQLite may have beside it."""
+    return [path.with_name(f"{path.name}-{log}") for log in ("wal", "shm", "journal")]
 
 
 def make_private_folder(folder: Path) -> None:
-    """A folder that its owner alone may enter, unless it is there."""
-    if folder.exists() and not folder.is_dir():
-        raise StoreError("state", f"{folder}: a file", "a folder, or a path where none is yet")
+    """A folder that its owner alone may enter; one that is there must not be open to others."""
     with in_words(folder):
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with suppress(FileExistsError):
-            folder.mkdir(mode=0o700)
+        if not os.path.lexists(folder):
+            ownership.make_own_folder(folder)
             sync_folder(folder.parent)
+        ownership.require_own_folder(folder)
 
 
 def sync_folder(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,6 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from colme.errors import ConfigError, IdentityError
+from colme.node import ownership
 
 TLS_NAME = "colme.node"
 """In every certificate: a client asks for this name, as identity is the certificate, not a host."""
@@ -90,10 +92,21 @@ class Certificate:
         return x509.load_pem_x509_certificate(self.pem)
 
 
+def read_pins(path: Path) -> tuple[Certificate, ...]:
+    """The certificates of a file that says whom to trust: nobody else may be able to change it."""
+    return _certificates(path, ownership.read_unforged)
+
+
 def read_certificates(path: Path) -> tuple[Certificate, ...]:
     """The certificates of a file: while a neighbour renews, its old and its new one."""
+    return _certificates(path, Path.read_bytes)
+
+
+def _certificates(path: Path, read: Callable[[Path], bytes]) -> tuple[Certificate, ...]:
     try:
-        content = path.read_bytes()
+        content = read(path)
+    except ownership.Exposed as error:
+        raise IdentityError("certificate", error.seen, error.remedy) from None
     except OSError as error:
         expected = f"a certificate to read, the neighbour's {PUBLIC_FILE} ({error.strerror})"
         raise IdentityError("certificate", str(path), expected) from None
@@ -126,7 +139,7 @@ class Identity:
             remedy = "a folder without one; `colme identity renew` replaces its key"
             raise IdentityError("identity", f"an identity in {folder}", remedy)
         try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            ownership.make_own_folder(folder)
         except OSError as error:
             raise _unwritable(folder, error) from None
         identity = cls._made(name, days, now)
@@ -138,15 +151,12 @@ class Identity:
         """The identity of a folder; nobody but its owner may be able to read it."""
         path = folder / PRIVATE_FILE
         try:
-            with path.open("rb") as file:
-                readable_by_others = os.fstat(file.fileno()).st_mode & 0o077
-                content = file.read()
+            content = ownership.read_secret(path)
+        except ownership.Exposed as error:
+            raise IdentityError("identity", error.seen, error.remedy) from None
         except OSError as error:
             expected = f"an identity: `colme identity new NAME --out {folder}` ({error.strerror})"
             raise IdentityError("identity", str(path), expected) from None
-        if readable_by_others:
-            seen = f"{path}, open to other users"
-            raise IdentityError("identity", seen, f"its owner's alone: chmod 600 {path}")
         return cls._from_bytes(content, path)
 
     @classmethod

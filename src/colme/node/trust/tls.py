@@ -7,13 +7,18 @@ from pathlib import Path
 import grpc
 
 from colme.errors import IdentityError
+from colme.node.descriptors import bearable
 from colme.node.log import logger
-from colme.node.trust.identity import TLS_NAME, Certificate, Identity, read_certificates
+from colme.node.trust.identity import TLS_NAME, Certificate, Identity, read_pins
 
 KEEPALIVE_MS = 20_000
 """Idle connections are pinged this often: routers forget silent ones after a minute or more."""
 HANDSHAKE_MS = 10_000
 """A stranger that is silent is hung up on after this."""
+MOST_CONNECTIONS = 1000
+"""At a time; gRPC hangs up on more before it shakes hands with them."""
+IDLE_MS = 60_000
+"""A connection without a session is of no use to a neighbour."""
 LARGEST_PACKET = 1024 * 1024
 """Bytes that gRPC takes in at all; what lies between this and a frame's limit is counted."""
 
@@ -30,26 +35,34 @@ class Trust:
         self.identity = identity
         self.folder = folder
         self._pins = pins
-        self._known = {peer: read_certificates(path) for peer, path in pins.items()}
-        self._require_distinct()
+        self._known = {peer: read_pins(path) for peer, path in pins.items()}
+        self._require_distinct(self._known)
         self._log = logger(node=identity.name)
 
-    def _require_distinct(self) -> None:
+    def _require_distinct(self, known: Mapping[str, tuple[Certificate, ...]]) -> None:
         """A certificate is one node's: no two neighbours have the same, nor one of them mine."""
         owners = {self.identity.certificate.der: "this node itself"}
-        for peer, certificates in self._known.items():
+        for peer, certificates in known.items():
             for one in certificates:
                 if owners.setdefault(one.der, peer) != peer:
                     seen = f"the certificate {one.fingerprint} of {owners[one.der]}"
                     raise IdentityError(f"certificate of {peer}", seen, "one of its own")
 
     def certificates(self, peer: str) -> tuple[Certificate, ...]:
-        """Those pinned for a neighbour; where its file can't be read now, as last read."""
+        """Those pinned for a neighbour; where its file can't be read or trusted now, as before."""
+        before = self._known[peer]
         try:
-            self._known[peer] = read_certificates(self._pins[peer])
+            now = read_pins(self._pins[peer])
+            if now != before:
+                self._require_distinct(self._known | {peer: now})
         except IdentityError as error:
             self._log.warning("pinned certificate can't be read", peer=peer, why=str(error))
-        return self._known[peer]
+            return before
+        if now != before:
+            change = f"was {_fingerprints(before)}, is {_fingerprints(now)}"
+            self._log.warning("pinned certificate changed", peer=peer, why=change)
+            self._known[peer] = now
+        return now
 
     def name_of(self, pem: bytes) -> str | None:
         """The neighbour with this certificate."""
@@ -105,6 +118,10 @@ def _in_time(certificates: tuple[Certificate, ...], peer: str) -> list[Certifica
     return valid
 
 
+def _fingerprints(certificates: tuple[Certificate, ...]) -> str:
+    return " and ".join(one.fingerprint for one in certificates)
+
+
 def _together(certificates: list[Certificate]) -> bytes:
     return b"\n".join(one.pem for one in certificates)
 
@@ -133,6 +150,8 @@ def server_options() -> Options:
         ("grpc.http2.min_ping_interval_without_data_ms", KEEPALIVE_MS // 2),
         ("grpc.max_receive_message_length", LARGEST_PACKET),
         ("grpc.server_handshake_timeout_ms", HANDSHAKE_MS),
+        ("grpc.max_allowed_incoming_connections", bearable(MOST_CONNECTIONS)),
+        ("grpc.max_connection_idle_ms", IDLE_MS),
         ("grpc.max_concurrent_streams", 4),
         ("grpc.max_metadata_size", 8 * 1024),
     ]

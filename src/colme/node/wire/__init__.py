@@ -10,8 +10,10 @@ from colme.node.wire.codec import (
     from_wire,
     message_in,
     parse_frame,
+    parse_reply,
     release_in,
     reply_of,
+    shortened,
     to_wire,
 )
 from colme.node.wire.refusal import Reason, Refused
@@ -29,8 +31,10 @@ __all__ = [
     "from_wire",
     "message_in",
     "parse_frame",
+    "parse_reply",
     "pb",
     "release_in",
     "reply_of",
+    "shortened",
     "to_wire",
 ]

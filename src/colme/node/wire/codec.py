@@ -17,7 +17,9 @@ PROTOCOL = pb.DESCRIPTOR.package
 SERVICE = pb.DESCRIPTOR.services_by_name["Neighbour"].full_name
 METHOD = f"/{SERVICE}/Session"
 LARGEST_FRAME = 16 * 1024
-"""Bytes. A frame has less than 100, a hello less than 1,000."""
+"""Bytes, of a reply too. A frame has less than 100, a hello less than 1,000."""
+LONGEST_DETAIL = 500
+"""Characters of a neighbour's words: a reason is shorter, and they go into logs."""
 
 
 def _layouts() -> dict[str, Layout]:
@@ -74,11 +76,31 @@ def message_in(peer: str, frame: pb.Frame) -> Message:
     return message
 
 
+def parse_reply(data: bytes) -> pb.Reply:
+    """The reply in these bytes, its words cut short; MessageError if there is none."""
+    if len(data) > LARGEST_FRAME:
+        raise MessageError("reply", f"{len(data)} bytes", f"at most {LARGEST_FRAME}")
+    try:
+        reply = pb.Reply.FromString(data)
+    except DecodeError:
+        reply = pb.Reply()
+    if reply.WhichOneof("content") is None:
+        raise MessageError("reply", f"{len(data)} bytes", "a Reply of neighbour.proto")
+    if reply.WhichOneof("content") == "refusal":
+        reply.refusal.detail = shortened(reply.refusal.detail)
+    return reply
+
+
+def shortened(words: str) -> str:
+    """Not more of a neighbour's words than anybody would read."""
+    return words if len(words) <= LONGEST_DETAIL else f"{words[:LONGEST_DETAIL]}..."
+
+
 def reply_of(error: Refused) -> bytes:
     """What the neighbour is told about it: who erred is left to it to find out."""
     refusal = pb.Refusal(
         reason=f"REASON_{error.reason.name}",
-        detail=f"{error.field}: saw {error.seen!r}, expected {error.expected}",
+        detail=shortened(f"{error.field}: saw {error.seen!r}, expected {error.expected}"),
     )
     if error.remembered is not None:
         refusal.remembered.CopyFrom(to_wire(error.remembered))
