@@ -31,7 +31,7 @@ def last_error(node: Node) -> str:
     return other.last_error or ""
 
 
-def answering(folder: Path, replies: Sequence[bytes], words: str, **options: bool) -> float:
+def answering(folder: Path, replies: Sequence[bytes], words: str) -> float:
     """Until a node has found out about a neighbour that replies so; its commits in a session."""
 
     async def play() -> float:
@@ -40,7 +40,7 @@ def answering(folder: Path, replies: Sequence[bytes], words: str, **options: boo
         hearer = Hearer(answer=lambda: replies)
         async with (
             hearing(hearer, two.trust("b", "a"), two.address("b")),
-            Node(config, **options) as node,
+            Node(config) as node,
         ):
             await until(lambda: len(hearer.sessions) >= 2)
             await until(lambda: words in last_error(node))

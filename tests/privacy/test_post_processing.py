@@ -43,8 +43,9 @@ CASES: dict[str, Algorithm] = {
 }
 every_case = pytest.mark.parametrize("case", CASES)
 
-Step = tuple[tuple[float, ...], Event, frozenset[Part], list[tuple[str, bytes]]]
-"""The draws due for a round, what an agent is told, what it has stored and, in bytes, sent."""
+Step = tuple[tuple[float, ...], Event, frozenset[Part], list[tuple[str, bytes]], float]
+"""The draws due for a round, what an agent is told, what it has stored and, in bytes, sent, and the
+trust that it exports."""
 
 
 class Overheard(Agent):
@@ -59,7 +60,7 @@ class Overheard(Agent):
         due = self.draws_due if isinstance(event, Begin) else ()
         effects = super().step(event)
         sent = [(peer, encode(message)) for peer, message in effects.send]
-        self.steps.append((due, event, effects.persist, sent))
+        self.steps.append((due, event, effects.persist, sent, self.released_trust))
         if isinstance(event, Begin):
             self.trusts.append(self.counts.taken > 0 and self.estimate.collaborative)
         return effects
@@ -151,6 +152,8 @@ def test_the_agent_has_lived_through_all_that_may_tell(case: str) -> None:
     assert agent.suspects == {"c", "d"}
     trusted = [told for told in agent.trusts if told]
     assert len(trusted) > 20, "and its owner's answer rests on others too"
+    exported = {trust for *_, trust in agent.steps}
+    assert len(exported) > 10 or case.startswith("paper"), "and so does the trust it exports"
     assert agent.accepted == {"b", "c"} or case.startswith("paper")
 
 
