@@ -299,11 +299,11 @@ def kernel_algorithms(
     for k, one in enumerate(prepared):
         z[k] = at_most(one.z, form[0].dtype) if one.inclusive else one.z
     per_edge = any(one.kind == PER_EDGE for one in prepared)
-    # Enough rounds for any chunk, and for long stretches where they cost little memory.
     kinds, ends = 1, 1
     if per_edge:
         kinds = len(setting.told_apart(0))
         ends = 1 if len(setting.profiles[0][0]) == 1 else max(edges.indices.size, 1)
+    # Enough rounds for any chunk, and for long stretches where they cost little memory.
     affordable = min(64, EDGE_THRESHOLDS // (ends * kinds**2))
     rows = max(rows_for(setting.agents, form), affordable)
     alpha = np.array([one.alpha for one in prepared], np.int32).reshape(-1, 2)

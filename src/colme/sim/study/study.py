@@ -12,7 +12,6 @@ from colme.sim.study.quantities import Sums
 GRAPHS = 8
 """Of a study, at least, or as many as it has runs."""
 
-
 ROUNDING = 0.1
 """Where single precision would cost more than about 1% of an error, double is used."""
 
