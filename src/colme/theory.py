@@ -45,7 +45,8 @@ def tracking(
     """
     released = np.asarray(sigma2) + sigma2_dp * blocks / rounds
     noisy = sigma2_dp * blocks > NOISE_SHARE * np.asarray(sigma2) * rounds
-    shared = np.where(noisy, sigma2, np.minimum(released / component_sizes, sigma2))
+    alone = noisy | (blocks == 0)
+    shared = np.where(alone, sigma2, np.minimum(released / component_sizes, sigma2))
     return float(np.mean(np.where(component_sizes == 1, sigma2, shared)))
 
 
@@ -101,6 +102,9 @@ class Prospect:
         """
         if not 0 < half_range < inf:
             raise ConfigError("half_range", half_range, "a finite number greater than 0")
+        if not np.all((np.asarray(sigma2) >= 0) & (np.asarray(sigma2) <= half_range * half_range)):
+            expected = f"0 to {half_range * half_range:g}, as half a range of {half_range:g} allows"
+            raise ConfigError("sigma2", sigma2, expected)
         if not epsilon > 0:
             raise ConfigError("epsilon", epsilon, "a number above 0, or inf for no privacy")
         noise = sigma2_dp(half_range, epsilon)

@@ -140,7 +140,7 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
     [
         ("theory --epsilon 0", "epsilon: saw 0.0, expected a number above 0"),
         ("theory --epsilon nan", "epsilon: saw nan"),
-        ("theory --sigma -1", "half_range: saw -1.7"),
+        ("theory --sigma -1", "--sigma: saw -1.0"),
         ("theory --degree 300", "degree: saw 300, expected 0 to agents - 1 = 199"),
         ("theory --agents 31 --degree 5", "31 agents x 5 is odd"),
         ("theory --means a,b", "--means: saw 'a,b'"),

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from colme.errors import ConfigError
 from colme.sim.scenario import Scenario
 from colme.sim.study import precision, simulate
 
@@ -36,24 +37,66 @@ def test_where_the_means_are_does_not_matter(shift: float) -> None:
     np.testing.assert_allclose(there.mse_local, here.mse_local, rtol=1e-3)
 
 
-WIDE = {"means": [0.0, 40.0, 100.0], "agents": 200, "graph": {"degree": 20}, "runs": 32}
+WIDE: dict[str, Any] = {"means": [-18.5, 18.5], "epsilon": float("inf"), "runs": 32}
 
 
-def test_single_precision_is_used_only_where_it_does() -> None:
-    """At the widest spread and the latest round for which it is chosen, to 2% of the error."""
-    scenario = Scenario.build(**WIDE, epsilon=float("inf"), rounds=3000, algorithms=["oracle"])
+@pytest.mark.parametrize(
+    ("algorithm", "rounds", "graph", "agents"),
+    [
+        ("oracle", 2600, {"degree": 20}, 200),
+        ("oracle", 2600, {"family": "complete"}, 40),
+        ("tracking", 1200, {"degree": 20}, 200),
+        ("tracking", 1200, {"family": "complete"}, 40),
+    ],
+)
+def test_single_precision_is_used_only_where_it_does(
+    algorithm: str, rounds: int, graph: dict[str, Any], agents: int
+) -> None:
+    """Near the latest round for which it is chosen, to 2%, also where all round alike."""
+    scenario = Scenario.build(
+        **WIDE, rounds=rounds, algorithms=[algorithm], graph=graph, agents=agents
+    )
     assert precision(scenario) is np.float32
-    assert precision(scenario.changed(rounds=6000)) is np.float64
+    assert precision(scenario.changed(rounds=2 * rounds)) is np.float64
     single, double = simulate(scenario), simulate(scenario, dtype=np.float64)
-    assert abs(single.mse / double.mse - 1).max() < 0.02
+    late = single.t > 50
+    assert abs(single.mse / double.mse - 1)[..., late].max() < 0.02
 
 
 def test_double_precision_is_used_where_single_would_not_do() -> None:
-    assert precision(Scenario.build(rounds=30_000)) is np.float32
-    assert precision(Scenario.build(rounds=200_000)) is np.float64
-    assert precision(Scenario.build(means=[300.0], rounds=10**9)) is np.float32
+    paper = Scenario.build(rounds=30_000, algorithms=["paper"])
+    assert precision(paper) is np.float32
+    assert precision(paper.changed(rounds=200_000)) is np.float64
+    assert precision(paper.changed(means=[300.0], rounds=10**9)) is np.float32
+    assert precision(paper.changed(data={"sigma": 1e-15}, means=[0.0])) is np.float64
+    assert precision(paper.changed(data={"sigma": 1e-200}, means=[0.0])) is np.float64
     scenario = Scenario.build(
         means=[0.0, 4000.0], agents=20, graph={"degree": 4}, rounds=1500, runs=2,
         algorithms=["oracle"],
     )  # fmt: skip
     assert simulate(scenario).drop_attrs().equals(simulate(scenario, dtype=np.float64).drop_attrs())
+
+
+@pytest.mark.parametrize("scale", [1e-20, 1e15])
+def test_units_do_not_matter(scale: float) -> None:
+    """Charges in coulomb, or what a country earns: the same story in other numbers."""
+    here, there = (
+        simulate(
+            Scenario.build(
+                agents=40, graph={"degree": 6}, epsilon=4, rounds=600, runs=8,
+                means=[s * mean for mean in NEAR], data={"sigma": 0.5 * s},
+                algorithms=["paper", "tracking"],
+            ),
+            dtype=np.float64,
+        )
+        for s in (1.0, scale)
+    )  # fmt: skip
+    np.testing.assert_allclose(there.mse / scale**2, here.mse, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "means", [[0.0, 1e16], [1e15, 1e15 + 1], [float("nan"), 1.0], [1e308, 1.5e308]]
+)
+def test_means_at_which_samples_can_not_be_told_apart_are_refused(means: list[float]) -> None:
+    with pytest.raises(ConfigError, match="means"):
+        Scenario.build(means=means)

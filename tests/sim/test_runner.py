@@ -116,10 +116,19 @@ def test_another_scenario_does_not_take_the_checkpoint_for_its_own(tmp_path: Pat
 
 def test_a_damaged_checkpoint_is_named_with_the_remedy(tmp_path: Path) -> None:
     checkpoint = Checkpoint.of(small(), tmp_path)
-    checkpoint.folder.mkdir()
-    (checkpoint.folder / "4-0.npz").write_bytes(b"PK\x03\x04 torn")
-    with pytest.raises(ConfigError, match=r"4-0.npz'.*delete the file to compute it again"):
+    simulate(small(), checkpoint=checkpoint)
+    one = sorted(checkpoint.folder.iterdir())[0]
+    one.write_bytes(b"PK\x03\x04 torn")
+    with pytest.raises(ConfigError, match=rf"{one.name}'.*delete the file to compute it again"):
         simulate(small(), checkpoint=checkpoint)
+
+
+def test_a_batch_in_another_number_format_is_not_taken_for_this_one(tmp_path: Path) -> None:
+    checkpoint = Checkpoint.of(small(), tmp_path)
+    single = simulate(small(), checkpoint=checkpoint)
+    double = simulate(small(), checkpoint=checkpoint, dtype=np.float64)
+    assert double.identical(simulate(small(), dtype=np.float64))
+    assert not (double.mse == single.mse).all()
 
 
 @pytest.mark.parametrize("content", [None, b"not a result"])

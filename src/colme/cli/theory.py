@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import asdict
-from math import isfinite
+from math import inf, isfinite
 from typing import Annotated
 
 import numpy as np
@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from colme.cli.values import numbers
+from colme.errors import ConfigError
 from colme.sim.graphs import random_component_sizes
 from colme.theory import Prospect
 
@@ -45,6 +46,8 @@ def theory(
     averaged over random regular graphs and random placements of the agents into classes.
     """
     classes = len(set(numbers("--means", means)))
+    if not 0 < sigma < inf:
+        raise ConfigError("--sigma", sigma, "a finite number greater than 0")
     prospect = Prospect.over(
         random_component_sizes(agents, degree, classes, draws, np.random.default_rng(seed)),
         sigma2=sigma * sigma,

@@ -22,7 +22,10 @@ LARGEST_EXCESS = 1e12
 """More says nothing more: at a gap of a whole range, only reached after 1e11 samples."""
 
 SMALLEST_VARIANCE = 1e-30
-"""Of a release: data that do not vary at all are taken to vary by this much."""
+"""Of a release, in squares of half the range: data that do not vary at all vary by so much."""
+
+FEW = 4
+"""Sets up to this size are taken to be all that there are, until noise no longer matters."""
 
 ERROR_SHARE = 0.5
 """The answer is local while a released variance has a larger relative standard error than this."""
@@ -96,9 +99,9 @@ def surely_left(own: float, largest: float) -> float:
     """The least share of a release's variance that the shared mean has, as far as I can see.
 
     `own` is one's own share; `largest` the size of the largest accepted set, mine or that of one in
-    it. Of those farther off nothing is known, except in a pair: there they are all.
+    it. Of those farther off nothing is known; where these sets are small, they may be all.
     """
-    return max(own, 0.5) if largest <= 2 else own
+    return max(own, 1 / largest) if largest <= FEW else own
 
 
 def heard_excess(told: float, mine: float, reach: float) -> float:

@@ -64,7 +64,8 @@ class Tracking(RoundsAlgorithm):
         spread, stream = own.spread, own.stream
         profile = own.profile.with_variance(spread.estimate)
         n, blocks = stream.released_count, stream.blocks
-        variance = max(profile.released_variance(n, blocks), SMALLEST_VARIANCE)
+        least = SMALLEST_VARIANCE * profile.half_range * profile.half_range
+        variance = max(profile.released_variance(n, blocks), least)
         precision = public_precision(profile.half_range, profile.sigma2_dp, n, blocks)
 
         voices = [self._voice(state, profile.half_range, mine, *edge) for edge in in_use]

@@ -173,6 +173,9 @@ class Engine(ABC):
     work: ClassVar[float] = 1.0
     """What an agent-round takes, in those of the paper's kernel: for the report of progress."""
 
+    rounding: ClassVar[float] = 0.1
+    """The largest `study.precision.rounding` at which single precision costs it next to nothing."""
+
     @classmethod
     def eventful(cls, epsilons: FloatArray, rounds: int) -> IntArray:
         """Rounds in which its answers jump, which must not be missed in what is recorded."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from inspect import signature
 from math import sqrt
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import ConfigDict, field_serializer, model_validator
@@ -83,6 +83,8 @@ class _Prepared:
 
 class PaperEngine(Engine):
     """All entrants at once, in the lanes of a register."""
+
+    rounding: ClassVar[float] = 0.03
 
     @classmethod
     def prepare(cls, setting: Setting, entrants: Sequence[Entrant]) -> list[_Prepared]:

@@ -37,6 +37,7 @@ class TrackingEngine(Engine):
     """Every entrant with arrays of its own; the unit noise is the same for all."""
 
     work: ClassVar[float] = 5.0
+    rounding: ClassVar[float] = 0.01
 
     @classmethod
     def eventful(cls, epsilons: FloatArray, rounds: int) -> IntArray:

@@ -95,7 +95,7 @@ def _release(t: int, means: Array, units: Array, pool: Pool, state: PoolState) -
             state.x[a, lane] = x
             state.tested[a, lane] = (state.bound[a, lane] + sigma2_dp * blocks / t) / t
             v = (state.sigma2[a, lane] + sigma2_dp * blocks / t) / t
-            state.v[a, lane] = max(v, pooling.SMALLEST_VARIANCE)
+            state.v[a, lane] = max(v, pooling.SMALLEST_VARIANCE * half_range * half_range)
             state.inputs[0, a, lane], state.inputs[1, a, lane] = precision * x, precision
     return some
 

@@ -101,10 +101,22 @@ class Scenario(Table):
             raise ConfigError(
                 "epsilon_per_agent", seen, f"one for each of the {self.agents} agents"
             )
+        self._check_means()
         self.profiles()
         self._check_rules()
         for degree in self.graph.degrees:
             self.graph.draw(self.agents, degree, np.random.default_rng(0))
+
+    def _check_means(self) -> None:
+        """Whether numbers can tell samples apart where the means are."""
+        if not all(np.isfinite(mean) for mean in self.means) or not np.isfinite(self.centre):
+            raise ConfigError("means", self.means, "finite numbers")
+        spacing = np.spacing(max(abs(mean) for mean in self.means))
+        if any(
+            (high - low) / 2**21 < spacing for low, high in (one.support for one in self.shapes)
+        ):
+            expected = "data whose range has room for 2^21 numbers there"
+            raise ConfigError("means", self.means, expected)
 
     def _check_rules(self) -> None:
         """Whether a rule's own options fit this many agents."""

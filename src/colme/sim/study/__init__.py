@@ -2,9 +2,10 @@
 
 from colme.sim.study.batch import Batch
 from colme.sim.study.checkpoint import Checkpoint
+from colme.sim.study.precision import precision
 from colme.sim.study.results import RESULT, load, save
 from colme.sim.study.runner import simulate, work
-from colme.sim.study.study import Study, precision
+from colme.sim.study.study import Study
 
 __all__ = [
     "RESULT",

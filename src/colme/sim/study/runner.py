@@ -12,8 +12,9 @@ from colme.sim.scenario import Scenario
 from colme.sim.study import results
 from colme.sim.study.batch import Batch
 from colme.sim.study.checkpoint import Checkpoint
+from colme.sim.study.precision import precision
 from colme.sim.study.quantities import AllRuns, Sums
-from colme.sim.study.study import Study, precision
+from colme.sim.study.study import Study
 
 Report = Callable[[int], None]
 
@@ -60,7 +61,9 @@ def simulate(
 
     def run(study: int, first: int) -> Sums:
         runs = min(studies[study].lanes, scenario.runs - first)
-        name = f"{studies[study].degree}-{first}"
+        # All that a batch depends on besides the scenario: another is not to be taken for it.
+        rows = len(studies[study].recorded)
+        name = f"{studies[study].degree}-{first}-{runs}-{rows}-{np.dtype(number_format)}"
         found = checkpoint.load(name) if checkpoint else None
         if found is not None:
             tell(scenario.rounds * runs)

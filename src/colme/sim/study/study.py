@@ -12,9 +12,6 @@ from colme.sim.study.quantities import Sums
 GRAPHS = 8
 """Of a study, at least, or as many as it has runs."""
 
-ROUNDING = 0.1
-"""Where single precision would cost more than about 1% of an error, double is used."""
-
 
 def recorded_rounds(rounds: int) -> IntArray:
     """Up to about 150 rounds: evenly spaced ones, and early ones evenly spaced on a log scale.
@@ -33,19 +30,6 @@ def runs_of_a_graph(runs: int) -> int:
     longer: a run of 4 takes 1.9 to 2.8 times as long as one of 32, one that is alone 5 to 9 times.
     """
     return next(lanes for lanes in (LANES, 16, 4, 1) if lanes == 1 or runs >= GRAPHS * lanes)
-
-
-def precision(scenario: Scenario) -> type:
-    """float32, or float64 where that would not do.
-
-    A consensus value moves by about sigma t^-1/2 in t / 10 rounds. Where a step of that is not much
-    more than the spacing of the numbers around it, rounding is not random and adds up: measured,
-    the error of an oracle rises by 1.2 q^2 with the q below, at 200 agents in three classes.
-    """
-    spread = max(abs(mean - scenario.centre) for mean in scenario.means)
-    sigma = min(shape.sigma2 for shape in scenario.shapes) ** 0.5
-    q = spread / sigma * scenario.rounds**1.5 / 10 / 2**24 * (scenario.agents / 200) ** 0.5
-    return np.float32 if q < ROUNDING else np.float64
 
 
 class Study:
