@@ -42,11 +42,12 @@ def node(
             "none was ever fed to a node, or skip them.",
         ),
     ] = None,
-    gone: Annotated[
+    told_nothing_since: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="A neighbour of before, whom a restored state can't ask, is gone for good.",
+            help="A neighbour of before, whom a restored state can't ask, was told nothing since "
+            "the backup was made.",
         ),
     ] = None,
 ) -> None:
@@ -59,7 +60,12 @@ def node(
         typer.echo(f"{config}: valid; {len(findings)} neighbours asked")
         raise typer.Exit(0 if all(one.well for one in findings) else 1)
     log.configure(settings.log, name=str(config))
-    member = Node(settings, state_lost=state_lost, first_lines=first_lines, gone=gone or ())
+    member = Node(
+        settings,
+        state_lost=state_lost,
+        first_lines=first_lines,
+        told_nothing_since=told_nothing_since or (),
+    )
     raise_limit()
     with log.in_a_thread() as write:
         try:
