@@ -14,7 +14,9 @@ from colme.node.config import FileSource, HttpSource, NodeConfig, StdinSource
 from colme.node.node import Node
 from colme.node.samples import FirstLines, first_lines, first_marks
 from colme.node.state import Overview
+from colme.node.trial import CONFIG
 from support.neighbours import Neighbours
+from support.processes import acquainted
 from support.waiting import until
 
 
@@ -208,6 +210,25 @@ def test_a_file_as_standard_input_is_read_again_at_every_start(
     assert first_marks(spec, {}, "take", state_lost=False) == {}
     monkeypatch.setattr(first_lines, "_is_a_file", lambda _: False)
     assert first_marks(spec, {}, None, state_lost=False) == {}
+
+
+def test_a_check_says_what_the_start_will_ask_and_takes_no_word(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "samples"
+    path.write_text("0.5\n")
+    source = f'kind = "file"\npath = "{path}"\npoll = 0.01'
+    (member,) = acquainted(tmp_path / "nodes", 1, {"source": source})
+    command = ["node", "--config", str(member.folder / CONFIG), "--check"]
+    for words in (["--state-lost"], ["--first-lines", "skip"], ["--told-nothing-since", "b"]):
+        assert run([*command, *words]) == 2
+        assert "--check: saw 'a word beside it'" in capsys.readouterr().err
+    assert run(command) == 0
+    assert "your word on them: --first-lines take if" in capsys.readouterr().out
+    assert not member.config.state.exists()
+    asyncio.run(taken(member.config, 1, "take"))
+    assert run(command) == 0
+    assert "--first-lines" not in capsys.readouterr().out
 
 
 def test_the_command_line_knows_the_two_words(capsys: pytest.CaptureFixture[str]) -> None:
