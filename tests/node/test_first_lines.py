@@ -208,6 +208,8 @@ def test_a_file_as_standard_input_is_read_again_at_every_start(
         with pytest.raises(ConfigError, match="kind = 'file', which remembers"):
             first_marks(spec, {}, word, state_lost=False)
     assert first_marks(spec, {}, "take", state_lost=False) == {}
+    with pytest.raises(ConfigError, match=r"at every start$"):
+        first_marks(spec, {}, "take", state_lost=True)
     monkeypatch.setattr(first_lines, "_is_a_file", lambda _: False)
     assert first_marks(spec, {}, None, state_lost=False) == {}
 

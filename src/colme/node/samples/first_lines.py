@@ -36,12 +36,14 @@ def first_marks(
         case config.FileSource() if mark_of(spec.path) not in marks:
             return {mark_of(spec.path): _first_mark(spec, word, state_lost=state_lost)}
         case config.StdinSource() if _is_a_file(0):
-            if word != "take":
+            if word != "take" or state_lost:
                 seen = "stdin, which is a file here"
                 expected = (
                     "kind = 'file', which remembers how far it was read: this one is read from its "
-                    f"beginning at every start. If no line of it was ever fed: {OPTION} take"
+                    "beginning at every start"
                 )
+                if not state_lost:
+                    expected += f". If no line of it was ever fed: {OPTION} take"
                 raise ConfigError("source.kind", seen, expected)
             return {}
     if word is not None:
