@@ -5,6 +5,7 @@ The remedy that errors name where bounds, epsilon or algorithm are not those of 
 
 import asyncio
 import json
+import sqlite3
 from contextlib import closing
 from dataclasses import replace
 from itertools import islice
@@ -16,12 +17,13 @@ from colme.cli.app import run
 from colme.errors import ConfigError, StoreError
 from colme.node.config import FileSource, NodeConfig
 from colme.node.node import Node
-from colme.node.state import Overview, Store, backup, change, restore
+from colme.node.state import Commit, Overview, Store, backup, change, restore
 from colme.node.state.database import FILE
 from colme.node.trial import CONFIG
 from colme.privacy.ledger import Past
 from colme.protocol.agent import Agent
 from colme.protocol.algorithms import named
+from colme.protocol.events import Begin
 from colme.protocol.settings import Settings
 from colme.rules.release import Profile
 from support.neighbours import Neighbours
@@ -214,6 +216,72 @@ def test_a_node_goes_on_among_its_neighbours_and_reads_no_line_twice(tmp_path: P
             await Node(after, state_lost=True).__aenter__()
 
     asyncio.run(whole())
+
+
+@pytest.mark.parametrize("exposed", ["folder", "file", "link"])
+def test_a_state_that_others_could_change_is_not_changed(tmp_path: Path, exposed: str) -> None:
+    """As a node would not start with it."""
+    folder = tmp_path / "state"
+    begun(folder, SETTINGS, 2)
+    if exposed == "folder":
+        folder.chmod(0o777)
+    elif exposed == "file":
+        (folder / FILE).chmod(0o644)
+    else:
+        (folder / FILE).rename(tmp_path / FILE)
+        (folder / FILE).symlink_to(tmp_path / FILE)
+    before = sorted(folder.iterdir())
+    with pytest.raises(StoreError, match=r"chmod|symbolic link"):
+        change(folder, WIDER, drop_waiting=True)
+    assert sorted(folder.iterdir()) == before
+    with closing(sqlite3.connect(folder / FILE)) as connection:
+        assert connection.execute("SELECT lower, upper FROM meta").fetchone() == (0, 1)
+
+
+def test_what_was_sent_under_the_promise_of_before_is_not_shown_as_the_last(
+    tmp_path: Path,
+) -> None:
+    assert begun(tmp_path, SETTINGS, 4).sent is not None
+    change(tmp_path, WIDER, drop_waiting=False)
+    assert Overview.of(tmp_path).sent is None
+
+
+def test_an_epsilon_that_no_noise_can_be_drawn_for_changes_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (member,) = acquainted(tmp_path, 1)
+    begun(member.config.state, member.config.settings(member.name), 3)
+    before = (member.config.state / FILE).read_bytes()
+    member = rewritten(member, {"privacy": "epsilon = 1e-12\nsigma2 = 0.01"})
+    config = str(member.folder / CONFIG)
+    assert run(["state", "change", "--config", config, "--drop-waiting"]) == 2
+    assert "larger noise can't be drawn exactly" in capsys.readouterr().err
+    assert (member.config.state / FILE).read_bytes() == before
+    assert not list(member.config.state.glob("replaced*"))
+
+
+def test_who_gives_privacy_up_is_told_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (member,) = acquainted(tmp_path, 1)
+    begun(member.config.state, member.config.settings(member.name), 3)
+    member = rewritten(member, {"privacy": "epsilon = inf\nsigma2 = 0.01"})
+    config = str(member.folder / CONFIG)
+    assert run(["state", "change", "--config", config, "--drop-waiting"]) == 0
+    assert "no privacy" in capsys.readouterr().out
+
+
+def test_a_change_before_the_first_sample_is_not_shown_as_a_loss(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    agent = Agent(SETTINGS)
+    agent.step(Begin(1, ()))
+    with closing(Store.open(tmp_path, SETTINGS)) as store:
+        commit(store, Commit(snapshot=agent.snapshot()))
+    change(tmp_path, WIDER, drop_waiting=False)
+    assert Overview.of(tmp_path).floor > 0
+    assert run(["state", "show", str(tmp_path)]) == 0
+    assert "or the promise was changed" in " ".join(capsys.readouterr().out.split())
 
 
 def test_the_command_line_says_what_it_did(

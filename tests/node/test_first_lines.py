@@ -14,7 +14,9 @@ from colme.node.config import FileSource, HttpSource, NodeConfig, StdinSource
 from colme.node.node import Node
 from colme.node.samples import FirstLines, first_lines, first_marks
 from colme.node.state import Overview
+from colme.node.trial import CONFIG
 from support.neighbours import Neighbours
+from support.processes import acquainted
 from support.waiting import until
 
 
@@ -62,7 +64,9 @@ def test_the_word_is_for_one_start(tmp_path: Path) -> None:
     async def whole() -> None:
         assert await taken(config, 2, "take") == 0.375
         for word in ("take", "skip"):
-            with pytest.raises(ConfigError, match=r"--first-lines: saw .* expected no such word"):
+            with pytest.raises(
+                ConfigError, match=r"--first-lines: .* no such word.*Start without it"
+            ):
                 await Node(config, first_lines=word).__aenter__()
         with path.open("a") as file:
             file.write("0.75\n")
@@ -99,6 +103,45 @@ def test_lines_written_after_the_first_start_need_no_word(tmp_path: Path) -> Non
             await until(lambda: f"file:{path}" in Overview.of(config.state).marks)
         path.write_text("0.5\n")
         assert await taken(config, 1) == 0.5
+
+    asyncio.run(whole())
+
+
+@pytest.mark.parametrize("word", ["take", "skip"])
+def test_a_word_needs_lines_to_be_about(tmp_path: Path, word: FirstLines) -> None:
+    """Else it would be about those that a mount brings later: all taken, whatever was said."""
+    path = tmp_path / "samples"
+    config = reading(tmp_path / "a", path)
+
+    async def whole() -> None:
+        with pytest.raises(ConfigError, match=r"which is missing.*mount it") as caught:
+            await Node(config, first_lines=word).__aenter__()
+        assert caught.value.field == "source.path"
+        path.touch()
+        with pytest.raises(ConfigError, match=r"has no lines.*wait for them.*Start without it"):
+            await Node(config, first_lines=word).__aenter__()
+        assert not Overview.of(config.state).marks
+        path.write_text("0.5\n")
+        async with Node(config, first_lines=word):
+            await until(lambda: f"file:{path}" in Overview.of(config.state).marks)
+
+    asyncio.run(whole())
+
+
+def test_a_start_that_can_not_read_the_column_does_not_use_the_word_up(tmp_path: Path) -> None:
+    """The same command works once the column is right."""
+    path = tmp_path / "samples"
+    path.write_text("\ufeffprice\n0.5\n", encoding="utf-8")
+    source = FileSource(kind="file", path=path, column="price", poll=0.01)
+    right = reading(tmp_path / "a", path, source=source)
+    wrong = right.model_copy(update={"source": source.model_copy(update={"column": "prize"})})
+
+    async def whole() -> None:
+        for word in ("take", "skip", None):
+            with pytest.raises(ConfigError, match=r"source\.column: saw 'prize'"):
+                await Node(wrong, first_lines=word).__aenter__()
+        assert not Overview.of(wrong.state).marks
+        assert await taken(right, 1, "take") == 0.5
 
     asyncio.run(whole())
 
@@ -165,8 +208,29 @@ def test_a_file_as_standard_input_is_read_again_at_every_start(
         with pytest.raises(ConfigError, match="kind = 'file', which remembers"):
             first_marks(spec, {}, word, state_lost=False)
     assert first_marks(spec, {}, "take", state_lost=False) == {}
+    with pytest.raises(ConfigError, match=r"at every start$"):
+        first_marks(spec, {}, "take", state_lost=True)
     monkeypatch.setattr(first_lines, "_is_a_file", lambda _: False)
     assert first_marks(spec, {}, None, state_lost=False) == {}
+
+
+def test_a_check_says_what_the_start_will_ask_and_takes_no_word(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "samples"
+    path.write_text("0.5\n")
+    source = f'kind = "file"\npath = "{path}"\npoll = 0.01'
+    (member,) = acquainted(tmp_path / "nodes", 1, {"source": source})
+    command = ["node", "--config", str(member.folder / CONFIG), "--check"]
+    for words in (["--state-lost"], ["--first-lines", "skip"], ["--told-nothing-since", "b"]):
+        assert run([*command, *words]) == 2
+        assert "--check: saw 'a word beside it'" in capsys.readouterr().err
+    assert run(command) == 0
+    assert "your word on them: --first-lines take if" in capsys.readouterr().out
+    assert not member.config.state.exists()
+    asyncio.run(taken(member.config, 1, "take"))
+    assert run(command) == 0
+    assert "--first-lines" not in capsys.readouterr().out
 
 
 def test_the_command_line_knows_the_two_words(capsys: pytest.CaptureFixture[str]) -> None:

@@ -280,16 +280,107 @@ def test_after_a_loss_a_file_that_has_lines_is_not_read(tmp_path: Path) -> None:
             await until(lambda: a.status().samples.taken == 1)
             assert a.estimate().local == 0.25
         rmtree(state(two, "b"))
-        for new in (tmp_path / "empty", tmp_path / "not there yet"):
-            if new.name == "empty":
-                new.touch()
-            fresh = with_source(two, FileSource(kind="file", path=new, poll=0.01))
-            rmtree(state(two))
-            async with Node(fresh, state_lost=True) as a, Node(config(two, "b", "a")):
+        rmtree(state(two))
+        new = tmp_path / "new"
+        fresh = with_source(two, FileSource(kind="file", path=new, poll=0.01))
+        for word in (None, "skip", "take"):
+            with pytest.raises(ConfigError, match=r"which is missing.*under a new name"):
+                await Node(fresh, state_lost=True, first_lines=word).__aenter__()
+        new.touch()
+        async with Node(fresh, state_lost=True) as a, Node(config(two, "b", "a")):
+            await until(lambda: a._parts.neighbourhood.joined.is_set())
+            new.write_text("0.5\n")
+            await until(lambda: a.status().samples.taken == 1)
+
+    asyncio.run(whole())
+
+
+def test_a_loss_does_not_go_on_from_the_place_that_a_start_without_the_word_has_stored(
+    tmp_path: Path,
+) -> None:
+    """The file was hidden then, as by a mount that is missing: its place was the beginning."""
+
+    async def whole() -> None:
+        two = Neighbours(tmp_path, "a", "b")
+        await grow_apart(two)
+        rmtree(state(two))
+        path = tmp_path / "samples"
+        lost = with_source(two, FileSource(kind="file", path=path, poll=0.01))
+        async with Node(lost) as a:
+            await until(lambda: f"file:{path}" in Overview.of(state(two)).marks)
+            async with Node(config(two, "b", "a")):
+                await ended(a)
+        path.write_text("0.5\n" * 50)
+        async with Node(config(two, "b", "a")):
+            for word in ("skip", "take", None):
+                with pytest.raises(
+                    ConfigError, match=r"an empty state.*Move .*/state away"
+                ) as caught:
+                    await Node(lost, state_lost=True, first_lines=word).__aenter__()
+                assert caught.value.field == "--state-lost"
+            state(two).rename(tmp_path / "away")
+            async with Node(lost, state_lost=True, first_lines="skip") as a:
+                await until(lambda: Overview.of(state(two)).marks.get(f"file:{path}") == 200)
+                assert a.status().samples.taken == 0
+            async with Node(lost) as a:
+                await until(lambda: a.status().neighbours[0].connected)
+            with pytest.raises(ConfigError, match="say it again; else start without it"):
+                await Node(lost, state_lost=True).__aenter__()
+
+    asyncio.run(whole())
+
+
+def test_a_state_after_a_loss_knows_it_without_the_word(tmp_path: Path) -> None:
+    """It began after its neighbours' memory, stopped, and is then given a file."""
+
+    async def whole() -> None:
+        two = Neighbours(tmp_path, "a", "b")
+        await grow_apart(two)
+        rmtree(state(two))
+        path = tmp_path / "samples"
+        fed = with_source(two, FileSource(kind="file", path=path, poll=0.01))
+        async with Node(config(two, "b", "a")):
+            async with Node(with_source(two, HttpSource(kind="http")), state_lost=True) as a:
                 await until(lambda: a._parts.neighbourhood.joined.is_set())
-                new.write_text("0.5\n")
-                await until(lambda: a.status().samples.taken == 1)
-            rmtree(state(two, "b"))
+            with pytest.raises(ConfigError, match="which is missing"):
+                await Node(fed).__aenter__()
+            path.write_text("0.5\n")
+            for word in ("take", None):
+                with pytest.raises(ConfigError, match="lost with the state of before"):
+                    await Node(fed, first_lines=word).__aenter__()
+            async with Node(fed, first_lines="skip"):
+                await until(lambda: Overview.of(state(two)).marks.get(f"file:{path}") == 4)
+
+    asyncio.run(whole())
+
+
+def test_whoever_has_an_old_state_is_told_of_those_that_were_replaced(tmp_path: Path) -> None:
+    """One of them may be the newest: it must not be removed with the folder that it is in."""
+
+    async def whole() -> None:
+        two = Neighbours(tmp_path, "a", "b")
+        async with Node(config(two, "b", "a")) as b:
+            async with Node(config(two, "a", "b")) as a:
+                await together(a, b)
+            backup(state(two), tmp_path / "old")
+            async with Node(config(two, "a", "b")) as a:
+                await together(a, b)
+            newest = Overview.of(state(two))
+            restored_from(two, tmp_path / "old")
+            kept = state(two) / "replaced-1.sqlite"
+            words = f"{kept} (start {newest.epoch}, round {newest.round})"
+            (state(two) / "replaced-2.sqlite").write_text("damaged")
+            async with Node(config(two, "a", "b")) as a:
+                with pytest.raises(StaleStateError) as caught:
+                    await a.failed()
+                assert words in str(caught.value)
+                assert "replaced-2.sqlite (not readable)" in str(caught.value)
+            with pytest.raises(ConfigError) as refused:
+                await Node(config(two, "a", "b"), state_lost=True).__aenter__()
+            assert words in str(refused.value)
+            restored_from(two, kept)
+            async with Node(config(two, "a", "b")) as a:
+                await together(a, b)
 
     asyncio.run(whole())
 
@@ -316,8 +407,13 @@ def test_a_restored_state_is_not_confirmed_by_those_who_can_not_know(tmp_path: P
         backup(state(three), tmp_path / "old")
         await knowing(three, "c")
         restored_from(three, tmp_path / "old")
-        with pytest.raises(ConfigError, match=r"all that this restored state.*--gone c$") as caught:
+        expected = r"nothing since this backup was made: --told-nothing-since c\. If you do not"
+        with pytest.raises(ConfigError, match=expected) as caught:
             await Node(config(three, "a", "b")).__aenter__()
+        # That c has left is no remedy: it keeps what it was told.
+        assert "gone" not in str(caught.value)
+        assert f"move {state(three)} away" in str(caught.value)
+        assert str(caught.value).endswith("--state-lost and, for a file, --first-lines skip")
         assert (caught.value.field, caught.value.seen) == ("neighbours", "no c")
         assert Overview.of(state(three)).from_backup
         # Asked, it says what b could not know.
@@ -328,7 +424,7 @@ def test_a_restored_state_is_not_confirmed_by_those_who_can_not_know(tmp_path: P
     asyncio.run(whole())
 
 
-def test_whoever_is_gone_for_good_need_not_be_asked(tmp_path: Path) -> None:
+def test_whoever_was_told_nothing_since_need_not_be_asked(tmp_path: Path) -> None:
     """By the owner's word, for this restored state alone."""
 
     async def whole() -> None:
@@ -336,15 +432,15 @@ def test_whoever_is_gone_for_good_need_not_be_asked(tmp_path: Path) -> None:
         await knowing(three, "c", "b")
         backup(state(three), tmp_path / "newest")
         restored_from(three, tmp_path / "newest")
-        with pytest.raises(ConfigError, match="--gone: saw 'd', expected one of c"):
-            await Node(config(three, "a", "b"), gone=["c", "d"]).__aenter__()
-        async with Node(config(three, "a", "b"), gone=["c"]) as a:
+        with pytest.raises(ConfigError, match="--told-nothing-since: saw 'd', expected one of c"):
+            await Node(config(three, "a", "b"), told_nothing_since=["c", "d"]).__aenter__()
+        async with Node(config(three, "a", "b"), told_nothing_since=["c"]) as a:
             await until(lambda: a.status().neighbours[0].last_error)
             assert Overview.of(state(three)).from_backup, "b is asked still"
             async with Node(config(three, "b", "a")) as b:
                 await together(a, b)
         assert not Overview.of(state(three)).from_backup
-        with pytest.raises(ConfigError, match="--gone: saw 'c', expected no such word"):
-            await Node(config(three, "a", "b"), gone=["c"]).__aenter__()
+        with pytest.raises(ConfigError, match="--told-nothing-since: saw 'c', expected no such"):
+            await Node(config(three, "a", "b"), told_nothing_since=["c"]).__aenter__()
 
     asyncio.run(whole())

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -12,13 +13,14 @@ import typer
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
 from colme.cli.app import BAD_INPUT
-from colme.errors import ColmeError
+from colme.errors import ColmeError, ConfigError
 from colme.node import log
 from colme.node.config import NodeConfig
 from colme.node.descriptors import raise_limit
 from colme.node.node import Node
-from colme.node.samples import FirstLines
+from colme.node.samples import FirstLines, first_marks
 from colme.node.session import check as check_neighbours
+from colme.node.state import Overview
 
 Config = Annotated[Path, typer.Option(help="The node's configuration (TOML).")]
 
@@ -42,24 +44,36 @@ def node(
             "none was ever fed to a node, or skip them.",
         ),
     ] = None,
-    gone: Annotated[
+    told_nothing_since: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="A neighbour of before, whom a restored state can't ask, is gone for good.",
+            help="A neighbour of before, whom a restored state can't ask, was told nothing since "
+            "the backup was made.",
         ),
     ] = None,
 ) -> None:
     """Run a node until it is interrupted (SIGINT or SIGTERM)."""
     settings = NodeConfig.load(config)
     if check:
+        if state_lost or first_lines or told_nothing_since:
+            expected = (
+                "it alone: --state-lost, --first-lines and --told-nothing-since are for a start"
+            )
+            raise ConfigError("--check", "a word beside it", expected)
         findings = asyncio.run(check_neighbours(settings))
         for one in findings:
             typer.echo(f"{'ok ' if one.well else 'BAD'} {one.peer} at {one.address}: {one.words}")
         typer.echo(f"{config}: valid; {len(findings)} neighbours asked")
+        _say_what_the_start_will_ask(settings)
         raise typer.Exit(0 if all(one.well for one in findings) else 1)
     log.configure(settings.log, name=str(config))
-    member = Node(settings, state_lost=state_lost, first_lines=first_lines, gone=gone or ())
+    member = Node(
+        settings,
+        state_lost=state_lost,
+        first_lines=first_lines,
+        told_nothing_since=told_nothing_since or (),
+    )
     raise_limit()
     with log.in_a_thread() as write:
         try:
@@ -68,6 +82,19 @@ def node(
             # After the log, and no longer to wait for than that is.
             write(f"colme: {error}")
             raise typer.Exit(BAD_INPUT) from None
+
+
+def _say_what_the_start_will_ask(settings: NodeConfig) -> None:
+    """Of a file's lines; nothing where a state has read it."""
+    marks: Mapping[str, int] = {}
+    lost = False
+    if settings.state.is_dir() and any(settings.state.iterdir()):
+        found = Overview.of(settings.state)
+        marks, lost = found.marks, found.follows_a_loss
+    try:
+        first_marks(settings.source, marks, None, state_lost=lost)
+    except ConfigError as error:
+        typer.echo(f"the start will say: {error}")
 
 
 async def _run(node: Node) -> None:

@@ -73,10 +73,12 @@ def change(
     """
     # They bring large packages, which no other of these commands needs.
     from colme.node.config import NodeConfig
+    from colme.node.samples import make_noise
     from colme.node.trust import Identity
 
     wanted = NodeConfig.load(config)
     settings = wanted.settings(Identity.load(wanted.identity).name)
+    make_noise(wanted.source, settings)  # An epsilon that no node could start with is no promise.
     done = room.change(wanted.state, settings, drop_waiting=drop_waiting)
     for setting, seen, before in done.differences:
         typer.echo(f"{setting}: {seen}, before {before}")
@@ -85,6 +87,8 @@ def change(
         f"next ones are under the new promise. Whoever has samples under both adds up their "
         f"epsilons. What was there is {done.kept}"
     )
+    if not isfinite(settings.profile.epsilon):
+        typer.echo("epsilon = inf: no privacy. The next samples are released without noise")
 
 
 def _as_plain(value: Any) -> Any:
@@ -102,7 +106,11 @@ def _print(overview: room.Overview) -> None:
     console.print(f"{overview.name}: epoch {overview.epoch}, round {overview.round}{origin}")
     console.print(f"algorithm: {overview.algorithm or 'not named yet'}")
     if overview.floor:
-        why = "the promise was changed then" if overview.past else "an earlier state was lost"
+        why = (
+            "the promise was changed then"
+            if overview.past
+            else "an earlier state was lost, or the promise was changed before the first sample"
+        )
         console.print(f"begins after round {overview.floor}: {why}")
     ledger = overview.ledger
     console.print(

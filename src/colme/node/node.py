@@ -37,7 +37,7 @@ from colme.node.samples import (
     make_noise,
 )
 from colme.node.session import Admission, Agreement, Neighbourhood
-from colme.node.state import REPEATABLE, Store
+from colme.node.state import REPEATABLE, Store, replaced_in
 from colme.node.tasks import running
 from colme.node.trust import Identity, Trust
 from colme.node.wire import Reason
@@ -67,8 +67,8 @@ class Node:
     The rest is what its owner alone can know, for one start: `state_lost`, that the state of before
     is lost and that no sample from before will be fed again; without it, neighbours that remember
     this node make it stop. `first_lines`, of a file that this state has not read and that has lines
-    already: "take" them, for none was ever fed to a node, or "skip" them. `gone`: neighbours of
-    before, whom a restored state can't ask, are gone for good.
+    already: "take" them, for none was ever fed to a node, or "skip" them. `told_nothing_since`:
+    these neighbours of before, whom a restored state can't ask, were told nothing since its backup.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Node:
         *,
         state_lost: bool = False,
         first_lines: FirstLines | None = None,
-        gone: Collection[str] = (),
+        told_nothing_since: Collection[str] = (),
     ) -> None:
         if isinstance(config, Path | str):
             config = NodeConfig.load(Path(config))
@@ -86,7 +86,7 @@ class Node:
         self.config = config
         self._state_lost = state_lost
         self._first_lines = first_lines
-        self._gone = gone
+        self._told_nothing_since = told_nothing_since
         self._source_trouble: str | None = None
         self._made: _Parts | None = None
         self._left = False
@@ -234,12 +234,11 @@ class Node:
 
         store = Store.open(config.state, settings)
         undo.callback(store.close)
-        if self._state_lost and store.taken:
-            expected = "an empty state: only what was lost can be begun anew"
-            raise ConfigError("--state-lost", f"the state in {config.state}", expected)
-        begin = first_marks(
-            config.source, store.marks, self._first_lines, state_lost=self._state_lost
-        )
+        if self._state_lost:
+            self._require_empty(store)
+        # One that begins after a round, with no sample of its own, may follow one that had some.
+        lost = self._state_lost or (store.floor > 0 and not store.taken)
+        begin = first_marks(config.source, store.marks, self._first_lines, state_lost=lost)
         marks = {**store.marks, **begin}
         feed = make_feed(config.source, marks=marks, refused=self._sample_refused)
         metrics = Metrics(settings.neighbours, settings.profile.epsilon)
@@ -255,7 +254,7 @@ class Node:
             store,
             metrics,
             state_lost=self._state_lost,
-            gone=self._gone,
+            told_nothing_since=self._told_nothing_since,
             fail=self._fail,
         )
         driver = neighbourhood.driver = Driver(
@@ -303,6 +302,23 @@ class Node:
             round=driver.agent.round,
             privacy=Ledger.of(driver.agent).describe(past=store.past),
         )
+
+    def _require_empty(self, store: Store) -> None:
+        """A loss is believed by a state that has neither samples nor a place in any file.
+
+        A place that a start without the word has stored says nothing of what was read before.
+        """
+        if store.taken or store.marks.keys() - {REPEATABLE}:
+            folder = self.config.state
+            begun = store.taken or store.floor
+            expected = (
+                "an empty state: only what was lost can be begun anew. "
+                f"{'If this is not the newest, move' if begun else 'Move'} {folder} away, whole, "
+                f"and say it again{'; else start without it' if begun else ''}"
+                f"{replaced_in(folder)}"
+            )
+            seen = f"the state in {folder}, which has begun with samples or a file"
+            raise ConfigError("--state-lost", seen, expected)
 
     def _noise_mark(self, store: Store) -> dict[str, int]:
         """Noise that can be repeated must never meet real samples, not even in an old state.

@@ -15,7 +15,7 @@ from typing import BinaryIO, Literal
 from colme.errors import ConfigError
 from colme.node import config
 from colme.node.samples.feeds import mark_of, regular_file
-from colme.node.samples.lines import LONGEST_LINE
+from colme.node.samples.lines import LONGEST_LINE, SampleReader
 
 FirstLines = Literal["take", "skip"]
 """The owner's word on such lines: none was ever fed to a node, or begin after them."""
@@ -29,38 +29,52 @@ def first_marks(
     """Where to begin with a source that this state has not read yet; to be stored before it is.
 
     Empty where nothing is to be said. The word is refused where nothing asks for it: in a start
-    script it would speak for the next empty state, too.
+    script it would speak for the next empty state, too. `state_lost`: how far a state before this
+    one had read is lost.
     """
     match spec:
         case config.FileSource() if mark_of(spec.path) not in marks:
             return {mark_of(spec.path): _first_mark(spec, word, state_lost=state_lost)}
         case config.StdinSource() if _is_a_file(0):
-            if word != "take":
+            if word != "take" or state_lost:
                 seen = "stdin, which is a file here"
                 expected = (
                     "kind = 'file', which remembers how far it was read: this one is read from its "
-                    f"beginning at every start. If no line of it was ever fed: {OPTION} take"
+                    "beginning at every start"
                 )
+                if not state_lost:
+                    expected += f". If no line of it was ever fed: {OPTION} take"
                 raise ConfigError("source.kind", seen, expected)
             return {}
     if word is not None:
-        expected = "no such word: it is for the first start with a file, and how far is stored then"
-        raise ConfigError(OPTION, word, expected)
+        raise _needless(word, "it is for the first start with a file, and how far is stored then")
     return {}
 
 
 def _first_mark(spec: config.FileSource, word: FirstLines | None, *, state_lost: bool) -> int:
     try:
         with regular_file(spec.path) as file:
+            # A word that is stored is not asked for again: the file must be one to be read.
+            _require_column(file, spec.column)
             if not _has_lines(file, spec.column):
+                if word is not None:
+                    why = f"{spec.path} has no lines (if old ones are yet to come, wait for them)"
+                    raise _needless(word, why)
                 return 0
             if word == "skip":
                 return _end(file, spec.path)
     except FileNotFoundError:
+        if state_lost or word is not None:
+            # Lines that appear later, as with a mount, would all be taken for new ones.
+            expected = "a file that is there: mount it, or make an empty one under a new name"
+            raise ConfigError("source.path", f"{spec.path}, which is missing", expected) from None
         return 0
     seen = f"{spec.path}, with lines that this state has not read"
     if state_lost:
-        expected = f"a new file, or {OPTION} skip: how far it had been read is lost with the state"
+        expected = (
+            f"a new file, or {OPTION} skip: how far it had been read is lost with the state of "
+            "before"
+        )
         raise ConfigError("source.path", seen, expected)
     if word is None:
         expected = (
@@ -69,6 +83,16 @@ def _first_mark(spec: config.FileSource, word: FirstLines | None, *, state_lost:
         )
         raise ConfigError("source.path", seen, expected)
     return 0
+
+
+def _needless(word: FirstLines, why: str) -> ConfigError:
+    return ConfigError(OPTION, word, f"no such word: {why}. Start without it")
+
+
+def _require_column(file: BinaryIO, column: str | None) -> None:
+    """The first line of a CSV file, once it is whole, names the column."""
+    SampleReader(column, lambda _why, _line: None).skip(file.read(LONGEST_LINE))
+    file.seek(0)
 
 
 def _has_lines(file: BinaryIO, column: str | None) -> bool:

@@ -81,8 +81,9 @@ class Admission:
                 "state",
                 f"start {told.epoch}, and {peer} told up to round {told.round}",
                 f"the newest: {peer} has seen start {remembered.epoch}, round {remembered.round}. "
-                "Going on would noise samples twice. Put the newest state back; if it is lost, "
-                "begin with an empty one and --state-lost, and never feed it old samples",
+                "Going on would noise samples twice. Put the newest state back (colme state "
+                "restore); if it is lost, move this one away and begin with an empty one, "
+                "--state-lost and, for a file, --first-lines skip, and never feed it old samples",
             )
 
     def _require_agreement(self, peer: str, hello: pb.Hello) -> None:

@@ -14,11 +14,13 @@ from colme.node.rounds import Driver
 from colme.node.session.admission import Admission
 from colme.node.session.link import Link
 from colme.node.session.listener import Listener
-from colme.node.state import Store
+from colme.node.state import Store, replaced_in
 from colme.node.tasks import running
 from colme.node.trust import Trust
-from colme.node.wire import Refused, from_wire, pb
+from colme.node.wire import Refused, Standing, from_wire, pb
 from colme.protocol.messages import Message
+
+TOLD_NOTHING_SINCE = "--told-nothing-since"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,12 +46,13 @@ class Neighbourhood:
         metrics: Metrics,
         *,
         state_lost: bool,
-        gone: Collection[str],
+        told_nothing_since: Collection[str],
         fail: Callable[[BaseException], None],
     ) -> None:
-        _require_all_accounted_for(store, {one.name for one in config.neighbours}, gone)
+        _require_all_accounted_for(store, config, told_nothing_since)
         self.joined = asyncio.Event()
         self.driver: Driver
+        self._folder = config.state
         self._patience = config.deadline
         self._admission = admission
         self._store = store
@@ -135,7 +138,7 @@ class Neighbourhood:
         """A neighbour let me in; if it knows me from later than I do, my state is an old one."""
         try:
             theirs, remembered = from_wire(welcome.standing), from_wire(welcome.remembered)
-            self._admission.require_newest(peer, remembered, self.driver.told(peer))
+            self._require_newest(peer, remembered)
         except StaleStateError as error:
             self._fail(error)
             raise
@@ -161,7 +164,7 @@ class Neighbourhood:
             await self._store.adopt_loss(remembered.epoch, remembered.round)
             return
         try:
-            self._admission.require_newest(peer, remembered, self.driver.told(peer))
+            self._require_newest(peer, remembered)
         except StaleStateError as error:
             self._fail(error)
 
@@ -207,6 +210,13 @@ class Neighbourhood:
         where = format_tb(error.__traceback__)[-1].strip()
         self._log.error("a session broke here", kind=type(error).__name__, where=where)
 
+    def _require_newest(self, peer: str, remembered: Standing) -> None:
+        try:
+            self._admission.require_newest(peer, remembered, self.driver.told(peer))
+        except StaleStateError as error:
+            expected = f"{error.expected}{replaced_in(self._folder)}"
+            raise StaleStateError(error.field, error.seen, expected) from None
+
     async def _until(self, condition: Callable[[], bool], seconds: float | None) -> None:
         try:
             async with asyncio.timeout(seconds):
@@ -218,25 +228,29 @@ class Neighbourhood:
 
 
 def _require_all_accounted_for(
-    store: Store, configured: Collection[str], gone: Collection[str]
+    store: Store, config: NodeConfig, told_nothing_since: Collection[str]
 ) -> None:
-    """Whoever a restored state has told is asked, or is gone for good by the owner's word.
+    """Whoever a restored state has told is asked, or was told nothing since by the owner's word.
 
-    The others can't know what was told to it since. The word is refused where nothing asks for it,
-    so that it can't stand in a start script for ever.
+    The others can't know. That one has left is no such word: it keeps what it was told. The word is
+    refused where nothing asks for it, so that it can't stand in a start script for ever.
     """
+    configured = {one.name for one in config.neighbours}
     unasked = store.told.keys() - configured if store.from_backup else set[str]()
-    for name in gone:
+    for name in told_nothing_since:
         if name not in unasked:
             which = f"one of {', '.join(sorted(unasked))}" if unasked else "no such word"
             expected = f"{which}: it is for whom a restored state has told and can't ask"
-            raise ConfigError("--gone", name, expected)
-    missing = sorted(unasked - set(gone))
+            raise ConfigError(TOLD_NOTHING_SINCE, name, expected)
+    missing = sorted(unasked - set(told_nothing_since))
     if missing:
-        words = " ".join(f"--gone {name}" for name in missing)
+        words = " ".join(f"{TOLD_NOTHING_SINCE} {name}" for name in missing)
         raise ConfigError(
             "neighbours",
             f"no {', '.join(missing)}",
             "all that this restored state has told: they alone know whether they were told more "
-            f"since. Configure them again, or say that they are gone for good: {words}",
+            "since. Configure them again; or, if you know that they were told nothing since this "
+            f"backup was made: {words}. If you do not, going on could noise samples twice: move "
+            f"{config.state} away and begin with an empty one, --state-lost and, for a file, "
+            "--first-lines skip",
         )

@@ -3,6 +3,7 @@
 from colme.node.state.change import Change, change
 from colme.node.state.copies import backup, restore
 from colme.node.state.overview import Overview
+from colme.node.state.replaced import replaced_in
 from colme.node.state.store import Commit, Store
 from colme.node.state.stored import REPEATABLE, to_json
 
@@ -14,6 +15,7 @@ __all__ = [
     "Store",
     "backup",
     "change",
+    "replaced_in",
     "restore",
     "to_json",
 ]

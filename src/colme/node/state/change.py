@@ -5,6 +5,7 @@ read and what the neighbours remember stay, too. The stream begins anew with the
 in steps of other bounds, or with noise of another epsilon, can't be added to.
 """
 
+import os
 import sqlite3
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -53,6 +54,9 @@ def change(folder: Path, settings: Settings, *, drop_waiting: bool) -> Change:
     """
     path = folder / database.FILE
     with database.in_words(path), ExitStack() as undo:
+        if os.path.lexists(path):
+            database.make_private_folder(folder)
+            database.make_private_file(path)
         # Before the lock is taken, which makes a file: a folder without a state stays as it is.
         connection = undo.enter_context(database.connected(path))
         undo.callback(Lock.take(folder).release)
@@ -102,7 +106,9 @@ def _end_promise(connection: sqlite3.Connection, stored: Stored) -> None:
         write_rows(connection, {PAST: past_row([*stored.past, ended])})
     # Neighbours take no message of a round that they have seen: the next one comes after it.
     connection.execute("UPDATE boot SET floor = max(floor, ?)", (progress.round,))
-    connection.executemany("DELETE FROM part WHERE name = ?", [(HEAD,), *((one,) for one in Part)])
+    # What was sent last was of this promise, too.
+    ended_rows = [HEAD, "released", *Part]
+    connection.executemany("DELETE FROM part WHERE name = ?", [(one,) for one in ended_rows])
 
 
 def _begin_promise(connection: sqlite3.Connection, settings: Settings) -> None:

@@ -39,6 +39,11 @@ class Overview:
     repeatable: bool
     """Whether it is a trial's, whose noise can be repeated."""
 
+    @property
+    def follows_a_loss(self) -> bool:
+        """Whether it may: it begins after a round, and has no sample of its own."""
+        return self.floor > 0 and not self.taken and not self.past
+
     @classmethod
     def of(cls, folder: Path, *, entries: int = 5) -> Self:
         """Read it, beside a running node or not, with the newest entries of its ledger."""
