@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 from contextlib import closing
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pytest
 
 from colme.cli.app import run
 from colme.errors import StoreError
+from colme.node.marks import seal_of
 from colme.node.state import Overview, backup, database, restore
 from colme.node.state.database import FILE
 from colme.node.wire import Standing
@@ -121,6 +123,13 @@ def test_a_running_state_is_shown_by_its_counts(tmp_path: Path) -> None:
     assert [entry.last for entry in overview.last_entries] == [7, 6]
     assert overview.standings == {"b": Standing(epoch=1, round=7)}
     assert overview.marks == {"file": 70}
+
+
+def test_the_digest_of_a_file_is_not_shown(tmp_path: Path) -> None:
+    """Few samples can be guessed, and compared with it."""
+    with closing(opened(tmp_path)) as store:
+        commit(store, replace(next(rounds()), marks={"file:a": 1, seal_of("file:a"): 2}))
+    assert Overview.of(tmp_path).marks == {"file:a": 1}
 
 
 def test_the_command_line_shows_copies_and_restores(
