@@ -4,7 +4,10 @@ import asyncio
 import json
 import sqlite3
 import stat
+import subprocess
+import sys
 from contextlib import closing
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -12,6 +15,7 @@ import pytest
 
 from colme.cli.app import run
 from colme.errors import StoreError
+from colme.node.marks import seal_of
 from colme.node.state import Overview, backup, database, restore
 from colme.node.state.database import FILE
 from colme.node.wire import Standing
@@ -119,6 +123,13 @@ def test_a_running_state_is_shown_by_its_counts(tmp_path: Path) -> None:
     assert [entry.last for entry in overview.last_entries] == [7, 6]
     assert overview.standings == {"b": Standing(epoch=1, round=7)}
     assert overview.marks == {"file": 70}
+
+
+def test_the_digest_of_a_file_is_not_shown(tmp_path: Path) -> None:
+    """Few samples can be guessed, and compared with it."""
+    with closing(opened(tmp_path)) as store:
+        commit(store, replace(next(rounds()), marks={"file:a": 1, seal_of("file:a"): 2}))
+    assert Overview.of(tmp_path).marks == {"file:a": 1}
 
 
 def test_the_command_line_shows_copies_and_restores(
@@ -250,3 +261,121 @@ def test_a_state_that_can_not_be_copied_now_is_not_taken_for_damaged(
     with pytest.raises(StoreError, match="not usable now"):
         restore(tmp_path / "copy", tmp_path / "a")
     assert (tmp_path / "a" / FILE).read_bytes() == before
+
+
+CUT_OFF = """
+import os, sys
+from pathlib import Path
+from colme.node.state import restore
+
+left = int(sys.argv[1])
+
+def power_failure(event, _):
+    global left
+    if event in ("os.rename", "os.remove"):
+        left -= 1
+        if left < 0:
+            os._exit(9)
+
+sys.addaudithook(power_failure)
+restore(Path(sys.argv[2]), Path(sys.argv[3]))
+"""
+"""A restore that ends before it has renamed or removed more than so many files."""
+
+
+def left_by_a_killed_node(folder: Path) -> None:
+    """Three rounds, the last two of them in the log alone; a backup beside it has the first."""
+    path = folder / FILE
+    with closing(opened(folder)) as store:
+        commit(store, next(rounds()))
+        backup(folder, folder.with_name("copy"))
+        commit(store, *islice(rounds(), 1, 3))
+        left = {end: Path(f"{path}{end}").read_bytes() for end in ("", "-wal", "-shm")}
+    for end, data in left.items():
+        Path(f"{path}{end}").write_bytes(data)
+        Path(f"{path}{end}").chmod(0o600)
+
+
+def test_wherever_a_restore_is_cut_off_there_is_a_whole_state(tmp_path: Path) -> None:
+    """The one before with all that was in its log, or the copy, marked as one: never none, which
+    the next start would take for a first one."""
+    for steps in range(20):
+        folder = tmp_path / str(steps) / "a"
+        folder.parent.mkdir()
+        left_by_a_killed_node(folder)
+        done = subprocess.run(
+            [sys.executable, "-c", CUT_OFF, str(steps), str(folder.with_name("copy")), str(folder)],
+            check=False,
+        )
+        with closing(opened(folder)) as store:
+            assert (store.covered, store.from_backup) in ((3, False), (1, True)), steps
+        assert not list(folder.glob("*.partial*")), "swept by the start"
+        if done.returncode == 0:
+            break
+        assert done.returncode == 9
+    assert steps >= 2
+
+
+@pytest.mark.parametrize("left", ["replaced-1.sqlite", "state-x.partial", f"{FILE}-wal"])
+def test_a_folder_whose_state_is_gone_is_not_taken_for_a_new_one(tmp_path: Path, left: str) -> None:
+    """An empty state would take the same samples in again."""
+    folder = tmp_path / "a"
+    with closing(opened(folder)) as store:
+        commit(store, next(rounds()))
+    backup(folder, tmp_path / "copy")
+    (folder / FILE).rename(folder / left)
+    for empty in (False, True):
+        if empty:
+            (folder / FILE).touch(0o600)
+        with pytest.raises(StoreError, match=f"{left}.*colme state restore FILE {folder}"):
+            opened(folder)
+        assert (folder / FILE).exists() == empty
+        assert (folder / left).exists()
+    restore(tmp_path / "copy", folder)
+    with closing(opened(folder)) as store:
+        assert (store.covered, store.from_backup) == (1, True)
+
+
+def test_the_newest_of_the_states_that_are_left_is_named(tmp_path: Path) -> None:
+    opened(tmp_path).close()
+    for number in (2, 10):
+        (tmp_path / f"replaced-{number}.sqlite").touch()
+    (tmp_path / FILE).unlink()
+    with pytest.raises(StoreError, match=r"the newest of these, replaced-10\.sqlite"):
+        opened(tmp_path)
+
+
+def test_what_others_left_unfinished_is_swept_but_no_backup_in_the_making(tmp_path: Path) -> None:
+    opened(tmp_path).close()
+    for name in ("state-x.partial", "state-x.partial-journal", "backup-x.partial"):
+        (tmp_path / name).touch()
+    opened(tmp_path).close()
+    assert [one.name for one in tmp_path.glob("*.partial*")] == ["backup-x.partial"]
+
+
+def test_what_is_no_backup_is_named_as_such(tmp_path: Path) -> None:
+    (tmp_path / "north.toml").write_text("[agreed]\n" * 99)
+    for name, seen in {
+        "nope.bak": "no such file",
+        ".": "a folder",
+        "north.toml": "damaged (file is not a database)",
+    }.items():
+        with pytest.raises(StoreError) as caught:
+            restore(tmp_path / name, tmp_path / "a")
+        assert caught.value.seen == f"{tmp_path / name}: {seen}"
+        assert caught.value.expected == "a file as colme state backup wrote it"
+        assert (tmp_path / "a").exists() == (name == "north.toml")
+
+
+def test_a_state_that_somebody_reads_is_not_replaced_meanwhile(tmp_path: Path) -> None:
+    """Its log can't be ended then; nothing is lost, and the restore works afterwards."""
+    folder = tmp_path / "a"
+    left_by_a_killed_node(folder)
+    with closing(sqlite3.connect(folder / FILE, isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM meta").fetchall()
+        with pytest.raises(StoreError, match="locked"):
+            restore(tmp_path / "copy", folder)
+        assert (Overview.of(folder).taken, Overview.of(folder).from_backup) == (3, False)
+    restore(tmp_path / "copy", folder)
+    assert Overview.of(folder).taken == 1

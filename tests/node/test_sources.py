@@ -13,6 +13,7 @@ import pytest
 
 from colme.errors import ConfigError, SampleError
 from colme.node import config
+from colme.node.marks import is_seal
 from colme.node.samples import Feed, Synthetic, feeds, make_feed, make_noise
 from colme.privacy.mechanism import SecureLaplace, SeededLaplace
 from support.stored import SETTINGS
@@ -40,12 +41,17 @@ def follow(
     return taker
 
 
+def places(taker: Taker) -> dict[str, int]:
+    """How far each file has been read, by the marks that a node stores."""
+    return {name: mark for name, mark in taker.marks.items() if not is_seal(name)}
+
+
 def test_a_file_is_resumed_at_its_mark_and_every_sample_taken_once(tmp_path: Path) -> None:
     path = tmp_path / "data"
     path.write_bytes(b"1\n2\nx\n3")
     first = follow(path, 6)
     assert first.values == [1, 2]
-    assert first.marks == {f"file:{path}": 6}
+    assert places(first) == {f"file:{path}": 6}
     assert first.refused == [("not a number", 3)]
     with path.open("ab") as file:
         file.write(b"3\n4\ny\n")
@@ -66,11 +72,11 @@ def test_the_format_is_read_again_when_a_file_is_resumed(tmp_path: Path) -> None
     assert follow(path, 23, column="price", marks=first.marks).values == [2]
 
     path = tmp_path / "objects"
-    path.write_bytes(b"{broken\n")
-    first = follow(path, 8, column="price")
+    path.write_bytes(b'{broken\n{"price": 2}\n')
+    first = follow(path, 21, column="price")
     with path.open("ab") as file:
         file.write(b'{"price": 3}\n')
-    assert follow(path, 21, column="price", marks=first.marks).values == [3]
+    assert follow(path, 34, column="price", marks=first.marks).values == [3]
 
 
 def test_lines_are_read_as_they_are_written_and_only_when_complete(
@@ -123,6 +129,12 @@ def refusal_after(path: Path, change: str) -> str:
         await asyncio.wait_for(read_all.wait(), timeout=60)
         if change == "shrink":
             os.truncate(path, 2)
+        elif change == "write anew":
+            with path.open("r+b") as file:  # The newest first, as an export may have them.
+                file.write(b"5\n4\n3\n2\n1\n")
+        elif change == "write anew, as long":
+            with path.open("r+b") as file:
+                file.write(b"4\n3\n2\n")
         elif change == "replace":
             other = path.with_name("other")
             other.write_bytes(path.read_bytes() + b"4\n")
@@ -141,7 +153,14 @@ def refusal_after(path: Path, change: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("change", "text"), [("shrink", "shorter"), ("replace", "another file"), ("remove", "gone")]
+    ("change", "text"),
+    [
+        ("shrink", "shorter"),
+        ("replace", "another file"),
+        ("remove", "gone"),
+        ("write anew", "other lines"),
+        ("write anew, as long", "other lines"),
+    ],
 )
 def test_a_file_that_is_not_the_same_any_more_is_not_read_on(
     tmp_path: Path, change: str, text: str
@@ -195,6 +214,78 @@ def test_a_file_that_changed_between_two_runs_is_not_read(
     assert taker.batches == 0
 
 
+def stopped(path: Path, marks: Mapping[str, int], column: str | None = None) -> tuple[Taker, str]:
+    """A node that starts with these marks, and why its source stops."""
+    taker = Taker(marks=dict(marks))
+    source = source_of(path, taker, marks=marks, column=column)
+    with pytest.raises(SampleError) as caught:
+        asyncio.run(asyncio.wait_for(source.run(taker.take), timeout=60))
+    return taker, str(caught.value)
+
+
+@pytest.mark.parametrize("rows", [3, 9_000])
+def test_a_file_that_was_written_anew_between_two_runs_is_not_read(
+    tmp_path: Path, rows: int
+) -> None:
+    """However far from its mark the difference is: all that was read is compared."""
+    path = tmp_path / "data"
+    content = b"".join(b"%d\n" % (1000 + row) for row in range(rows))
+    path.write_bytes(content)
+    marks = follow(path, len(content)).marks
+    path.write_bytes(b"9" + content[1:] + b"7\n")
+    for _ in range(2):
+        taker, why = stopped(path, marks)
+        assert "other lines than before" in why
+        assert taker.batches == 0
+    path.write_bytes(content + b"7\n")
+    assert follow(path, len(content) + 2, marks=marks).values == [7]
+
+
+def test_what_was_there_before_is_taken_as_it_is_once(tmp_path: Path) -> None:
+    """An earlier version stored how far it had read, and so does whoever skips the first lines. A
+    digest of another place than that says nothing of it."""
+    path = tmp_path / "data"
+    path.write_bytes(b"1\n2\n")
+    other = {f"file:{path}": 4, f"seal of file:{path}": 2 << 64}
+    for before in ({f"file:{path}": 4}, other):
+        path.write_bytes(b"1\n2\n")
+        first = follow(path, 4, marks=before)
+        assert first.values == []
+        path.write_bytes(b"3\n2\n1\n")
+        assert "other lines" in stopped(path, first.marks)[1]
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_column_without_numbers_stops_the_source_and_its_file_stays_unread(
+    tmp_path: Path, at_once: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The column is put right, and the same rows are read: nothing was stored of them before."""
+    if not at_once:
+        monkeypatch.setattr(feeds, "CHUNK", 5)
+    path = tmp_path / "data"
+    rows = [f"{number},mon" for number in range(30)]
+    content = "\n".join(["price,day", *rows, ""])
+    path.write_text(content)
+    taker, why = stopped(path, {}, column="day")
+    assert "whose first 20 rows are no samples" in why
+    assert "a number in the column 'day': correct source.column" in why
+    assert "mon" not in why
+    assert (taker.batches, taker.marks) == (0, {})
+    assert follow(path, len(content), column="price").values == list(range(30))
+
+
+def test_some_rows_without_numbers_do_not_stop_a_source(tmp_path: Path) -> None:
+    """Neither at the beginning nor later, where a sensor may fail for long."""
+    path = tmp_path / "data"
+    content = b"-\n" * 19 + b"1\n" + b"-\n" * 50 + b"2\n"
+    path.write_bytes(content)
+    first = follow(path, len(content))
+    assert first.values == [1, 2]
+    more = b"-\n" * 50 + b"3\n"
+    path.write_bytes(content + more)
+    assert follow(path, len(content + more), marks=first.marks).values == [3]
+
+
 def test_only_aregular_file_is_followed(tmp_path: Path) -> None:
     """To open a pipe would hold up the whole node."""
     os.mkfifo(tmp_path / "pipe")
@@ -210,7 +301,7 @@ def test_a_relative_path_and_the_same_path_in_full_share_a_mark(
     (tmp_path / "data").write_bytes(b"1\n")
     monkeypatch.chdir(tmp_path)
     taker = follow(Path("..", tmp_path.name, "data"), 2)
-    assert taker.marks == {f"file:{tmp_path / 'data'}": 2}
+    assert places(taker) == {f"file:{tmp_path / 'data'}": 2}
 
 
 SYNTHETIC = config.SyntheticSource(kind="synthetic", mean=0.4, sigma=0.1, seed=7, per_round=20_000)

@@ -76,10 +76,19 @@ def snapshot_cut(folder: Path) -> None:
         connection.execute("UPDATE part SET content = substr(content, 1, 50)")
 
 
+def epsilon_of_another(folder: Path) -> None:
+    with closing(sqlite3.connect(folder / "state.sqlite", isolation_level=None)) as connection:
+        connection.execute("UPDATE meta SET epsilon = 0.5")
+
+
 DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "text": (lambda f: (f / "state.sqlite").write_text("not a database" * 99), "damaged.*restore"),
     "pages": (torn_page, "damaged"),
     "ledger": (ledger_cut, r"damaged \(2 samples were released, but the ledger lists 1\)"),
+    "epsilon": (
+        epsilon_of_another,
+        r"damaged \(its promise is epsilon = 0\.5, but the ledger lists 1\)",
+    ),
     "snapshot": (snapshot_cut, "damaged"),
     "schema": (
         other_schema,

@@ -13,17 +13,21 @@ import numpy as np
 
 from colme.errors import ConfigError, SampleError
 from colme.node import config
+from colme.node.marks import seal_of
 from colme.node.samples.lines import Portion, SampleReader, TellRefused
+from colme.node.samples.prefix import Prefix
 from colme.privacy.mechanism import LARGEST_SECURE_SCALE, SecureLaplace, SeededLaplace
 from colme.protocol.agent import Agent
 from colme.protocol.network import NoiseSource
 from colme.protocol.settings import Settings
 
 CHUNK = 64 * 1024
+FIRST_ROWS = 20
+"""If so many at the beginning of a file are no samples, the column or the file is the wrong one."""
 
 Take = Callable[[Sequence[float], Mapping[str, int]], Awaitable[None]]
 """Gives samples to the node and returns once they are durable, together with the places to resume
-at: source key to byte offset."""
+at: source key to byte offset, and what was before them."""
 
 
 class Feed(Protocol):
@@ -116,22 +120,44 @@ class FileFeed:
         self._path = spec.path
         self._poll = spec.poll
         self._refused = refused
+        self._column = spec.column
         self._reader = SampleReader(spec.column, refused)
+        self._read_so_far = Prefix()
         self._key = mark_of(spec.path)
         self._mark = marks.get(self._key, 0)
+        self._seal = marks.get(seal_of(self._key))
+        self._begun = self._mark > 0
 
     async def run(self, take: Take) -> None:
         """Hand over the lines after the mark, and those still to come."""
         with await self._opened() as file:
-            await self._resume(file)
+            await self._resume(file, take)
             while True:
                 chunk = self._read(file, CHUNK)
-                for portion in self._reader.feed(chunk):
-                    self._mark += portion.size
-                    await take(portion.values, {self._key: self._mark})
                 if not chunk:
                     self._require_same(file)
+                self._require_unchanged(file)
+                await self._hand_over(chunk, take)
                 await asyncio.sleep(0 if chunk else self._poll)
+
+    async def _hand_over(self, chunk: bytes, take: Take) -> None:
+        start = self._read_so_far.size
+        for portion in self._reader.feed(chunk):
+            self._mark += portion.size
+            self._read_so_far.add(chunk[self._read_so_far.size - start : self._mark - start])
+            if not self._begun:
+                if self._reader.unfit >= FIRST_ROWS:
+                    raise self._no_samples()
+                # Nothing is stored before the first sample: what is wrong can be put right then,
+                # and is read from the beginning.
+                self._begun = bool(portion.values)
+            if self._begun:
+                await take(portion.values, self._reached)
+        self._read_so_far.add(chunk[self._read_so_far.size - start :])
+
+    @property
+    def _reached(self) -> dict[str, int]:
+        return {self._key: self._mark, seal_of(self._key): self._read_so_far.seal}
 
     async def _opened(self) -> BinaryIO:
         told = False
@@ -144,12 +170,32 @@ class FileFeed:
                     told = True
                 await asyncio.sleep(self._poll)
 
-    async def _resume(self, file: BinaryIO) -> None:
+    async def _resume(self, file: BinaryIO, take: Take) -> None:
         while file.tell() < self._mark:
             self._require_same(file, self._mark)
-            self._reader.skip(self._read(file, min(CHUNK, self._mark - file.tell())))
+            piece = self._read(file, min(CHUNK, self._mark - file.tell()))
+            self._read_so_far.add(piece)
+            self._reader.skip(piece)
             await asyncio.sleep(0)
         if self._reader.is_inside_a_line:
+            raise self._changed("other lines than before")
+        if self._seal is not None and self._read_so_far.ends_where(self._seal):
+            if self._seal != self._read_so_far.seal:
+                raise self._changed("other lines than before")
+        elif self._mark:
+            # Of an earlier version, or begun after the lines that were there: taken as it is, once.
+            await take([], self._reached)
+
+    def _require_unchanged(self, file: BinaryIO) -> None:
+        """A file that is written anew keeps its name and may grow: its new lines are elsewhere.
+
+        Looked at after reading on: whoever writes anew comes by here first.
+        """
+        place, tail = file.tell(), self._read_so_far.tail
+        file.seek(self._read_so_far.size - len(tail))
+        found = self._read(file, len(tail))
+        file.seek(place)
+        if found != tail:
             raise self._changed("other lines than before")
 
     def _require_same(self, file: BinaryIO, read: int = 0) -> None:
@@ -171,6 +217,15 @@ class FileFeed:
             return file.read(size)
         except OSError as error:
             raise self._changed(f"which can't be read ({error.strerror})") from None
+
+    def _no_samples(self) -> SampleError:
+        where = "on each line" if self._column is None else f"in the column {self._column!r}"
+        return SampleError(
+            "source.path",
+            f"{self._path}, whose first {FIRST_ROWS} rows are no samples",
+            f"a number {where}: correct source.column or the file, and start the node again; "
+            "nothing of it has been taken in",
+        )
 
     def _changed(self, how: str) -> SampleError:
         expected = (

@@ -37,6 +37,9 @@ class SampleReader:
         self._number = 0
         self._unfinished = b""
         self._dropped = 0
+        self._has_samples = False
+        self.unfit = 0
+        """Lines that were refused before the first sample."""
 
     @property
     def is_inside_a_line(self) -> bool:
@@ -50,9 +53,13 @@ class SampleReader:
         for count, (line, length) in enumerate(self._lines(chunk), start=1):
             size += length
             try:
-                values += self._samples(line)
+                samples = self._samples(line)
             except _NotASampleError as error:
+                self.unfit += not self._has_samples
                 self._refused(str(error), self._number)
+            else:
+                self._has_samples = self._has_samples or bool(samples)
+                values += samples
             if count % LARGEST_PORTION == 0:
                 yield Portion(values, size)
                 values, size = [], 0

@@ -16,6 +16,9 @@ from colme.node.state.lock import Lock
 
 REPLACED = re.compile(r"replaced-(\d+)\.sqlite")
 """States that others have taken the place of, the newest with the largest number."""
+UNFINISHED = "state-*.partial*"
+"""Copies in the making, and SQLite's logs of them: made under the lock, so whoever has it and finds
+one knows that it was left behind."""
 
 
 def backup(folder: Path, to: Path) -> None:
@@ -23,7 +26,9 @@ def backup(folder: Path, to: Path) -> None:
     if to.exists():
         raise StoreError("backup", f"{to}: it exists", "a file that does not exist yet")
     with database.in_words(to), ExitStack() as undo:
-        _marked_copy(folder / database.FILE, to.parent, undo).rename(to)
+        # Not as UNFINISHED: it may be made in the state folder, and without the lock.
+        copy = _marked_copy(folder / database.FILE, to.parent, undo, prefix="backup-")
+        copy.rename(to)
         database.sync_folder(to.parent)
 
 
@@ -32,29 +37,59 @@ def restore(file: Path, folder: Path) -> Path | None:
 
     What was there is kept, and where is told: it may be the newer one, and alone be of use.
     """
+    _require_file(file)
     database.make_private_folder(folder)
     path = folder / database.FILE
     with database.in_words(path), ExitStack() as undo:
         undo.callback(Lock.take(folder).release)
-        copy = _marked_copy(file, folder, undo)
+        try:
+            copy = _marked_copy(file, folder, undo)
+        except database.DamagedState as error:
+            # Of the backup: the state is as it was.
+            raise _no_backup(error.seen) from error
         kept = None
-        # An empty file is what a power failure may leave of a state that was never written.
-        if path.exists() and path.stat().st_size:
+        if _is_there(path):
             # One that can't be copied, unless it is damaged, may be the newest there is: nothing is
             # restored then.
             try:
                 kept = keep(folder, undo)
             except database.DamagedState:
                 kept = _set_aside(folder)
-        # The state first: without its log it would be an older one, and not known as such.
-        # And no log of it may stay, of either kind: it would be played into the copy.
-        for name in (path, *database.logs_of(path)):
-            with suppress(FileNotFoundError):
-                name.unlink()
-            database.sync_folder(folder)
+            else:
+                _fold_logs(path)
+        # No log may stay, of either kind: it would be played into the copy. What was in the log is
+        # in the state by now, so that wherever this is cut off there is a whole one.
+        for name in database.logs_of(path):
+            name.unlink(missing_ok=True)
+        database.sync_folder(folder)
         copy.rename(path)
         database.sync_folder(folder)
+        _sweep(folder)
     return kept
+
+
+def require_no_loss(folder: Path) -> None:
+    """Refuse a folder, under its lock, whose state is gone: an empty one would know of nothing.
+
+    Where there is a state, what others left unfinished is removed.
+    """
+    path = folder / database.FILE
+    if _is_there(path):
+        _sweep(folder)
+        return
+    kept = sorted((one.name for one in folder.iterdir() if REPLACED.fullmatch(one.name)), key=_age)
+    # A log of a state that is gone, too; a journal may be what a first start was killed with.
+    left = [*folder.glob(f"{database.FILE}-wal"), *folder.glob(UNFINISHED)]
+    found = [*kept, *sorted(one.name for one in left)]
+    if found:
+        which = f", or the newest of these, {kept[-1]}" if kept else ""
+        raise StoreError(
+            "state",
+            f"{folder}: no {database.FILE}, but {', '.join(found)}",
+            "the state that was there: a restore was cut off, or it was removed. Bring it back: "
+            f"colme state restore FILE {folder}, with the backup that was being restored{which}. "
+            "An empty one would noise the same samples a second time",
+        )
 
 
 def keep(folder: Path, undo: ExitStack) -> Path:
@@ -77,26 +112,61 @@ def _set_aside(folder: Path) -> Path:
 
 def _next_place(folder: Path) -> Path:
     """None is ever overwritten: the one before may be the newest state there is."""
-    found = (REPLACED.fullmatch(one.name) for one in folder.iterdir())
-    number = max((int(one[1]) for one in found if one), default=0) + 1
+    found = (one.name for one in folder.iterdir() if REPLACED.fullmatch(one.name))
+    number = max(map(_age, found), default=0) + 1
     return folder / f"replaced-{number}.sqlite"
 
 
-def _marked_copy(source: Path, folder: Path, undo: ExitStack) -> Path:
+def _age(name: str) -> int:
+    return int(name.removeprefix("replaced-").removesuffix(".sqlite"))
+
+
+def _is_there(path: Path) -> bool:
+    """An empty file is what a power failure may leave of a state that was never written."""
+    return path.exists() and path.stat().st_size > 0
+
+
+def _fold_logs(path: Path) -> None:
+    """Make the state whole without its log, which a node that was killed has left beside it."""
+    with database.connected(path) as connection, closing(connection):
+        (mode,) = connection.execute("PRAGMA journal_mode = DELETE").fetchone()
+    if mode != "delete":
+        remedy = "that no other program has it open"
+        raise StoreError("state", f"{path}: its log can't be ended", remedy)
+
+
+def _sweep(folder: Path) -> None:
+    for one in folder.glob(UNFINISHED):
+        one.unlink(missing_ok=True)
+
+
+def _require_file(file: Path) -> None:
+    if not file.is_file():
+        seen = "a folder" if file.is_dir() else "no such file"
+        raise _no_backup(f"{file}: {seen}")
+
+
+def _no_backup(seen: object) -> StoreError:
+    return StoreError("backup", seen, "a file as colme state backup wrote it")
+
+
+def _marked_copy(source: Path, folder: Path, undo: ExitStack, *, prefix: str = "state-") -> Path:
     """A checked copy under a name of its own, which is removed if still there in the end."""
-    with database.in_words(source), database.connected(source, mode="ro") as original:
-        undo.callback(original.close)
-        database.require_state(original, source)
-    handle, name = tempfile.mkstemp(prefix="state-", suffix=".partial", dir=folder)
-    os.close(handle)
-    path = Path(name)
-    undo.callback(path.unlink, missing_ok=True)
-    with database.connected(path) as copy, closing(copy):
-        original.backup(copy)
-        copy.execute("PRAGMA journal_mode = DELETE")
-        # Of the version that the original has, so that whoever wrote it can restore it: every
-        # schema has this mark.
-        with database.transaction(copy):
-            copy.execute("UPDATE meta SET from_backup = 1")
-        database.require_state(copy, path)
+    with ExitStack() as reading:
+        with database.in_words(source):
+            original = reading.enter_context(database.connected(source, mode="ro"))
+            reading.callback(original.close)
+            database.require_state(original, source)
+        handle, name = tempfile.mkstemp(prefix=prefix, suffix=".partial", dir=folder)
+        os.close(handle)
+        path = Path(name)
+        undo.callback(path.unlink, missing_ok=True)
+        with database.connected(path) as copy, closing(copy):
+            original.backup(copy)
+            copy.execute("PRAGMA journal_mode = DELETE")
+            # Of the version that the original has, so that whoever wrote it can restore it: every
+            # schema has this mark.
+            with database.transaction(copy):
+                copy.execute("UPDATE meta SET from_backup = 1")
+            database.require_state(copy, path)
     return path

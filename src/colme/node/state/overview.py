@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from colme.node.marks import is_seal
 from colme.node.state import database
 from colme.node.state.stored import REPEATABLE, Progress, last_entries, read
 from colme.node.state.upgrades import to_read
@@ -72,6 +73,10 @@ class Overview:
             last_entries=tuple(newest),
             sent=None if stored.released is None else release_in(stored.released),
             standings=stored.standings,
-            marks={name: mark for name, mark in stored.marks.items() if name != REPEATABLE},
+            marks={
+                name: mark
+                for name, mark in stored.marks.items()
+                if name != REPEATABLE and not is_seal(name)
+            },
             repeatable=bool(stored.marks.get(REPEATABLE)),
         )

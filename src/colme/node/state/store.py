@@ -21,6 +21,7 @@ from colme.errors import (
     StoreError,
 )
 from colme.node.state import database
+from colme.node.state.copies import require_no_loss
 from colme.node.state.lane import Lane
 from colme.node.state.lock import Lock
 from colme.node.state.promise import differences
@@ -142,6 +143,7 @@ class Store:
 
     def _begin(self) -> sqlite3.Connection:
         with database.in_words(self._path):
+            require_no_loss(self._path.parent)
             database.make_private_file(self._path)
             with database.connected(self._path) as connection:
                 if database.is_new(connection):

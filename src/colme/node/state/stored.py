@@ -24,6 +24,9 @@ REPEATABLE = "repeatable noise"
 """Among the marks, of a whole state: 1 where its noise can be repeated, 0 where it can't. A state
 of 0.1.0 has it only where it can."""
 
+LAST_SAMPLE = 2**63 - 1
+"""SQLite's largest number: no ledger comes to it."""
+
 to_json = json.JSONEncoder(separators=(",", ":"), check_circular=False, allow_nan=False).encode
 """One encoder for all snapshots: there is one every round."""
 
@@ -169,11 +172,28 @@ def _read(connection: sqlite3.Connection, path: Path) -> Stored:
         covered=covered or 0,
         releases=releases,
     )
+    _require_epsilons(connection, stored, path)
     noised = Progress.of(stored.snapshot).released
     if noised != stored.covered:
         what = f"{noised} samples were released, but the ledger lists {stored.covered}"
         raise damaged(path, what)
     return stored
+
+
+def _require_epsilons(connection: sqlite3.Connection, stored: Stored, path: Path) -> None:
+    """Each release was noised under the epsilon of its promise.
+
+    It is not so where SQLite has played the log of one state into another.
+    """
+    promises = [(one.first, one.last, one.epsilon) for one in stored.past]
+    for first, last, epsilon in [*promises, (stored.base + 1, LAST_SAMPLE, stored.epsilon)]:
+        other = connection.execute(
+            "SELECT epsilon FROM ledger WHERE last BETWEEN ? AND ? AND epsilon != ? LIMIT 1",
+            (first, last, epsilon),
+        ).fetchone()
+        if other is not None:
+            what = f"its promise is epsilon = {epsilon:g}, but the ledger lists {other[0]:g}"
+            raise damaged(path, what)
 
 
 def _past(plain: Mapping[str, Any]) -> Past:
