@@ -108,7 +108,7 @@ def report(words: str, epsilons: Iterable[float], **fields: Any) -> None:
 
 
 def single_precision() -> None:
-    """Around the spread and the round where `precision` begins to choose float64."""
+    """Around the spread and the round where `precision` begins to choose float64, and beyond."""
     for spread, rounds in ((1.0, 30_000), (1.0, 90_000), (3.0, 40_000), (100.0, 4_000)):
         scenario = Scenario.build(
             means=[0.2 * spread, 0.4 * spread, 0.8 * spread],
@@ -118,11 +118,11 @@ def single_precision() -> None:
             runs=32,
             algorithms=["oracle", "tracking"],
         )
-        assert precision(scenario) is np.float32
         single, double = (simulate(scenario, dtype=one) for one in (np.float32, np.float64))
         for algorithm in ("oracle", "tracking"):
             ratio = (single.mse / double.mse).sel(algorithm=algorithm).isel(t=-1)
-            words = f"means {scenario.means}, sigma 0.5, t = {rounds}, {algorithm}"
+            chosen = precision(scenario).__name__
+            words = f"means {scenario.means}, sigma 0.5, t = {rounds} ({chosen}), {algorithm}"
             print(f"{words}: {float(ratio.squeeze()):.3f}", flush=True)
 
 
