@@ -39,19 +39,19 @@ def worst(**fields: Any) -> float:
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_no_graph_does_harm(graph: str, means: list[float]) -> None:
     """A leaf hears little of what its hub has averaged, and answers alone until it is enough."""
-    assert worst(graph=GRAPHS[graph], means=means, epsilon=[0.5, 1], rounds=1000) < BAR
+    assert worst(graph=GRAPHS[graph], means=means, epsilon=1, rounds=500) < BAR
 
 
 @pytest.mark.parametrize("few", [2, 3, 4])
 def test_a_few_that_noise_would_hurt_answer_alone(few: int) -> None:
     """They are all there are: their share of the noise stays."""
     cliques = nx.disjoint_union_all([nx.complete_graph(few)] * 50)
-    assert worst(graph=cliques, means=[0.4], epsilon=[0.3, 1], rounds=1200) < BAR
+    assert worst(graph=cliques, means=[0.4], epsilon=1, rounds=600) < BAR
 
 
 def test_classes_of_unlike_variance_do_no_harm() -> None:
     coins = {"data": {"distribution": "bernoulli"}, "means": [0.01, 0.03, 0.3]}
-    assert worst(**coins, epsilon=1, rounds=3000) < BAR
+    assert worst(**coins, epsilon=1, rounds=600) < BAR
 
 
 def test_rounds_right_after_releases_are_recorded() -> None:

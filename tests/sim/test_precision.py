@@ -20,8 +20,8 @@ STUDY: dict[str, Any] = {
     "agents": 60,
     "graph": {"degree": 6},
     "epsilon": [4, float("inf")],
-    "rounds": 1500,
-    "runs": 8,
+    "rounds": 600,
+    "runs": 4,
     "algorithms": ALGORITHMS,
 }
 NEAR = (0.2, 0.4, 0.8)
@@ -32,7 +32,7 @@ def test_where_the_means_are_does_not_matter(shift: float) -> None:
     """The same samples and noise, elsewhere: what the consensus had to come from 0 is forgotten."""
     here = simulate(Scenario.build(**STUDY, means=list(NEAR)))
     there = simulate(Scenario.build(**STUDY, means=[shift + mean for mean in NEAR]))
-    late = here.t > 400
+    late = here.t > 300
     assert (abs(there.mse - here.mse) < 0.01 * here.mse_se)[..., late].all()
     np.testing.assert_allclose(there.mse_local, here.mse_local, rtol=1e-3)
 
