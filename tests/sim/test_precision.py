@@ -30,8 +30,10 @@ NEAR = (0.2, 0.4, 0.8)
 @pytest.mark.parametrize("shift", [300.0, -20_000.0])
 def test_where_the_means_are_does_not_matter(shift: float) -> None:
     """The same samples and noise, elsewhere: what the consensus had to come from 0 is forgotten."""
-    here = simulate(Scenario.build(**STUDY, means=list(NEAR)))
-    there = simulate(Scenario.build(**STUDY, means=[shift + mean for mean in NEAR]))
+    here, there = (
+        simulate(Scenario.build(**STUDY, means=[by + mean for mean in NEAR]), dtype=np.float32)
+        for by in (0.0, shift)
+    )
     late = here.t > 300
     assert (abs(there.mse - here.mse) < 0.01 * here.mse_se)[..., late].all()
     np.testing.assert_allclose(there.mse_local, here.mse_local, rtol=1e-3)
