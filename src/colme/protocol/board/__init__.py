@@ -1,0 +1,1 @@
+"""What is known of everybody's releases: records, passed on from neighbour to neighbour."""

@@ -1,0 +1,123 @@
+"""The board: what one agent holds of everybody's releases. Nothing here signs, sends or waits."""
+
+from bisect import bisect_right, insort
+from collections.abc import Iterable, Iterator
+
+from colme.errors import ConfigError
+from colme.protocol.board.digest import LAST_ORIGIN, PAGE, Head, Page
+from colme.protocol.board.joining import join
+from colme.protocol.board.record import Entry, Record
+
+CAPACITY = 4096
+"""Origins on a board: about a megabyte, and as many bytes per edge where all of it is new."""
+
+
+class Board:
+    """One entry for each origin: the smallest `capacity` of all origins, and some `always`.
+
+    An origin is a hash, so the smallest are a random sample, and the same one everywhere: what is
+    among the smallest of all is among the smallest of any part. What has been pushed out can't
+    come back, since the origins that did so stay.
+    """
+
+    def __init__(self, always: Iterable[str], *, capacity: int = CAPACITY) -> None:
+        if capacity < 1:
+            raise ConfigError("capacity", capacity, "room for at least 1 origin")
+        self._always = frozenset(always)
+        self._capacity = capacity
+        self._entries: dict[str, Entry] = {}
+        # In order. At places beyond the capacity there are only some of `always`.
+        self._origins: list[str] = []
+
+    def __len__(self) -> int:
+        return len(self._origins)
+
+    def __iter__(self) -> Iterator[Entry]:
+        """In order of origin: whoever adds them up must do so in the same order everywhere."""
+        return (self._entries[origin] for origin in self._origins)
+
+    def __contains__(self, origin: str) -> bool:
+        return origin in self._entries
+
+    def get(self, origin: str) -> Entry | None:
+        """What is held of an origin, if anything."""
+        return self._entries.get(origin)
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        """Of all origins that are not barred, in order of origin."""
+        return tuple(entry for entry in self if isinstance(entry, Record))
+
+    def is_news(self, entry: Entry) -> bool:
+        """Whether to merge it would change anything."""
+        held = self._entries.get(entry.origin)
+        if held is None:
+            return self._has_room_for(entry.origin)
+        return join(held, entry) is not held
+
+    def merge(self, entry: Entry) -> bool:
+        """Take it in; whether it was news."""
+        origin = entry.origin
+        held = self._entries.get(origin)
+        if held is not None:
+            self._entries[origin] = joined = join(held, entry)
+            return joined is not held
+        if not self._has_room_for(origin):
+            return False
+        self._entries[origin] = entry
+        insort(self._origins, origin)
+        self._push_out()
+        return True
+
+    def _has_room_for(self, origin: str) -> bool:
+        return origin in self._always or origin <= self._horizon
+
+    @property
+    def _horizon(self) -> str:
+        """The largest origin that still is among the smallest."""
+        full = len(self._origins) >= self._capacity
+        return self._origins[self._capacity - 1] if full else LAST_ORIGIN
+
+    def _push_out(self) -> None:
+        """One origin more has moved at most one of the smallest beyond the capacity."""
+        if len(self._origins) > self._capacity:
+            beyond = self._origins[self._capacity]
+            if beyond not in self._always:
+                del self._origins[self._capacity]
+                del self._entries[beyond]
+
+    def pages(self) -> list[Page]:
+        """What I hold, and would like to hold: for whoever may lack it, or have more."""
+        listed = sorted(self._always.union(self._origins))
+        pages: list[Page] = []
+        after = ""
+        for start in range(0, max(1, len(listed)), PAGE):
+            origins = listed[start : start + PAGE]
+            final = start + PAGE >= len(listed)
+            last = self._horizon if final else min(origins[-1], self._horizon)
+            heads = tuple(Head.of(origin, self.get(origin)) for origin in origins)
+            pages.append(Page(after=after, last=last, heads=heads))
+            after = last
+        return pages
+
+    def lacking(self, page: Page) -> list[str]:
+        """The origins of which I hold what is news to the author of the page."""
+        theirs = {head.origin: head for head in page.heads}
+        start = bisect_right(self._origins, page.after)
+        end = bisect_right(self._origins, page.last)
+        covered = self._origins[start:end]
+        beyond = [origin for origin in theirs if not page.covers(origin)]
+        return [
+            origin
+            for origin in (*covered, *beyond)
+            if Head.of(origin, self.get(origin)).adds_to(theirs.get(origin, Head(origin=origin)))
+        ]
+
+    def wanting(self, page: Page) -> list[str]:
+        """The origins of which the author of the page holds what is news to me."""
+        return [
+            head.origin
+            for head in page.heads
+            if self._has_room_for(head.origin)
+            and head.adds_to(Head.of(head.origin, self.get(head.origin)))
+        ]

@@ -1,0 +1,27 @@
+"""All that an answer may rest on: for the owner alone, since its own totals are exact."""
+
+from dataclasses import dataclass
+
+from colme.protocol.board.record import Record
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """My own data, exactly, and everybody's releases, mine among them."""
+
+    round: int
+    """The last tick."""
+    own_mean: float
+    """Exact, and never sent."""
+    own_count: int
+    own_variance: float
+    """Of a sample: as declared, or the exact one of the samples, which is never sent."""
+    known: bool
+    """Whether it is as declared."""
+    margin: float
+    """The half-width of the 95% interval about `own_mean`, alone."""
+    bounds: tuple[float, float]
+    origin: str
+    """Mine: that of the record which shares its data with `own_mean`."""
+    records: tuple[Record, ...]
+    """Of all origins that are not barred, in order of origin."""

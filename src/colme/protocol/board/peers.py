@@ -1,0 +1,48 @@
+"""What each neighbour may lack, until it is sent."""
+
+from collections.abc import Container, Iterable
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Owed:
+    """What to send a neighbour at the next tick. It need not survive a crash: a digest finds out.
+
+    Origins, not entries: by the time they are sent there may be newer ones. So nothing is owed
+    twice, and all of it is never more than a board has.
+    """
+
+    digest: bool = True
+    """All that I hold, in short: I do not know what it has."""
+    answer: bool = False
+    """The same, because it asked: it will not answer again."""
+    _origins: dict[str, None] = field(default_factory=dict)
+    """In the order in which they came."""
+
+    def __len__(self) -> int:
+        return len(self._origins)
+
+    def add(self, origins: Iterable[str]) -> None:
+        """It may lack these; what was owed already keeps its place."""
+        for origin in origins:
+            self._origins.setdefault(origin)
+
+    def drop(self, origin: str) -> None:
+        """It turned out to have what I have."""
+        self._origins.pop(origin, None)
+
+    def keep_within(self, held: Container[str]) -> None:
+        """Forget what I do not hold any more."""
+        self._origins = {origin: None for origin in self._origins if origin in held}
+
+    def start_anew(self) -> None:
+        """It was away: nobody knows what of all that was sent has come to it."""
+        self._origins.clear()
+        self.digest = True
+
+    def take(self, limit: int) -> list[str]:
+        """The first of them, which are owed no longer."""
+        taken = [origin for origin, _ in zip(self._origins, range(limit), strict=False)]
+        for origin in taken:
+            del self._origins[origin]
+        return taken

@@ -1,0 +1,244 @@
+"""A record: one agent's release, signed, as it is passed on from neighbour to neighbour.
+
+Content, that is what is signed, in this order and big endian (127 bytes):
+
+| bytes | field |
+|---|---|
+| 12 | "colme record": no signature for anything else can pass for one of a record |
+| 2 | version |
+| 32 | key |
+| 5 x 8 | incarnation, sequence, count, past_count, past_draws |
+| 4 x 8 | epsilon, lower bound, upper bound, mean: the bits of each float |
+| 1 | which number is last: 0 a declared variance, 1 a released square |
+| 8 | that number |
+
+A record as bytes is its content and then the signature (64 bytes). There is one way to write one.
+"""
+
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from struct import Struct
+from typing import Self
+
+from colme.errors import ConfigError, MessageError
+from colme.rules.release import LARGEST, Profile
+
+VERSION = 1
+"""Of the fields and what they mean. A record of another version is not one of these."""
+
+KEY_SIZE = 32
+SIGNATURE_SIZE = 64
+ORIGIN_SIZE = 16
+"""Bytes of a hash: nobody can find a second key for somebody's origin."""
+
+LARGEST_NUMBER = 2**62
+"""No count or place in an order may be larger, so that everybody can store it."""
+
+_PREFIX = b"colme record"
+_LAYOUT = Struct(f">12sH{KEY_SIZE}s5Q4dBd")
+_WITH_VARIANCE, _WITH_SQUARE = 0, 1
+
+RECORD_SIZE = _LAYOUT.size + SIGNATURE_SIZE
+PROOF_SIZE = 2 * RECORD_SIZE
+
+
+def origin_of_key(key: bytes) -> str:
+    """The name that goes with a key, in hex. It is a hash, so all origins are spread evenly."""
+    return sha256(key).digest()[:ORIGIN_SIZE].hex()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """What one agent had released when it wrote this. All of it is public."""
+
+    version: int = VERSION
+    key: bytes
+    """The author's public key."""
+    incarnation: int
+    """How many times the author has lost its state and begun anew."""
+    sequence: int
+    """Blocks noised since: each release has a larger one."""
+    count: int
+    """Samples that the release covers."""
+    past_count: int = 0
+    """Those of them that were released before blocks were weighed, taken as one first block."""
+    past_draws: int = 0
+    """The noise draws in that block."""
+    epsilon: float
+    """The privacy of each sample; inf for none."""
+    bounds: tuple[float, float]
+    """Of the samples: the noise is scaled to them."""
+    mean: float
+    """The released mean, its blocks weighed."""
+    variance: float | None
+    """Of the samples, as the author declares it; None where it is not known."""
+    square: float | None
+    """The released mean square about the midpoint of the bounds, where the variance is not known.
+    With its noise it may be negative."""
+    signature: bytes
+    """Of `content`, by the author."""
+
+    def __post_init__(self) -> None:
+        if self.version != VERSION:
+            raise MessageError("version", self.version, f"{VERSION}")
+        _require_size("key", self.key, KEY_SIZE)
+        _require_size("signature", self.signature, SIGNATURE_SIZE)
+        _require_within("incarnation", self.incarnation, 0, LARGEST_NUMBER)
+        _require_within("count", self.count, 1, LARGEST_NUMBER)
+        # A block has a sample at least, and one draw.
+        _require_within("sequence", self.sequence, 1, self.count)
+        _require_within("past_count", self.past_count, 0, self.count)
+        fewest = 1 if self.past_count else 0
+        _require_within("past_draws", self.past_draws, fewest, min(self.past_count, self.sequence))
+        if (self.variance is None) == (self.square is None):
+            seen = (self.variance, self.square)
+            raise MessageError("variance, square", seen, "one of the two, and None for the other")
+        try:
+            _ = self.profile
+        except ConfigError as error:
+            field = "variance" if error.field == "sigma2" else error.field
+            raise MessageError(field, error.seen, error.expected) from error
+        for field, number in (("mean", self.mean), ("square", self.square)):
+            if number is not None and not abs(number) <= LARGEST:
+                raise MessageError(field, number, f"a number of at most {LARGEST:g} in magnitude")
+
+    @property
+    def origin(self) -> str:
+        """Whose it is."""
+        return origin_of_key(self.key)
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """What tells the newer of two records of one origin."""
+        return self.incarnation, self.sequence
+
+    @property
+    def profile(self) -> Profile:
+        """What is public about the author's data; without a variance, the largest there can be."""
+        lo, hi = self.bounds
+        return Profile.bounded(lo, hi, epsilon=self.epsilon, sigma2=self.variance)
+
+    def content(self) -> bytes:
+        """What is signed. Two records say the same where these are the same bytes."""
+        known = self.variance is not None
+        return _LAYOUT.pack(
+            _PREFIX,
+            self.version,
+            self.key,
+            self.incarnation,
+            self.sequence,
+            self.count,
+            self.past_count,
+            self.past_draws,
+            self.epsilon,
+            *self.bounds,
+            self.mean,
+            _WITH_VARIANCE if known else _WITH_SQUARE,
+            self.variance if known else self.square,
+        )
+
+    def with_signature(self, signature: bytes) -> Self:
+        """The same, signed."""
+        return replace(self, signature=signature)
+
+    def to_bytes(self) -> bytes:
+        """The content and the signature."""
+        return self.content() + self.signature
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """The record that `to_bytes` wrote. Nothing is said about its signature."""
+        _require_size("record", data, RECORD_SIZE)
+        prefix, version, key, *numbers = _LAYOUT.unpack(data[: _LAYOUT.size])
+        if prefix != _PREFIX:
+            raise MessageError("record", prefix, f"{_PREFIX!r} in front")
+        incarnation, sequence, count, past_count, past_draws = numbers[:5]
+        epsilon, lo, hi, mean, kind, last = numbers[5:]
+        if kind not in (_WITH_VARIANCE, _WITH_SQUARE):
+            expected = f"{_WITH_VARIANCE} (variance) or {_WITH_SQUARE} (square)"
+            raise MessageError("record", kind, expected)
+        return cls(
+            version=version,
+            key=key,
+            incarnation=incarnation,
+            sequence=sequence,
+            count=count,
+            past_count=past_count,
+            past_draws=past_draws,
+            epsilon=epsilon,
+            bounds=(lo, hi),
+            mean=mean,
+            variance=last if kind == _WITH_VARIANCE else None,
+            square=last if kind == _WITH_SQUARE else None,
+            signature=data[_LAYOUT.size :],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """Two records of one origin that claim the same place and differ: it has misbehaved.
+
+    Whoever holds it believes nothing of that origin any more. The smaller content comes first.
+    """
+
+    first: Record
+    second: Record
+
+    def __post_init__(self) -> None:
+        one, other = self.first, self.second
+        if one.key != other.key:
+            raise MessageError("proof", (one.origin, other.origin), "two records of one origin")
+        if one.order != other.order:
+            expected = "two records with one incarnation and sequence"
+            raise MessageError("proof", (one.order, other.order), expected)
+        if not one.content() < other.content():
+            expected = "two that differ, the smaller content first"
+            raise MessageError("proof", "two records in another order, or the same", expected)
+
+    @classmethod
+    def from_pair(cls, one: Record, other: Record) -> Self:
+        """In whichever order the two come."""
+        return cls(one, other) if one.content() < other.content() else cls(other, one)
+
+    @property
+    def origin(self) -> str:
+        """Whom it bars."""
+        return self.first.origin
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """The place that both claim."""
+        return self.first.order
+
+    def content(self) -> bytes:
+        """Both contents. Two proofs are the same where these are the same bytes."""
+        return self.first.content() + self.second.content()
+
+    def to_bytes(self) -> bytes:
+        """Both records."""
+        return self.first.to_bytes() + self.second.to_bytes()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """The proof that `to_bytes` wrote. Nothing is said about its signatures."""
+        _require_size("proof", data, PROOF_SIZE)
+        return cls(Record.from_bytes(data[:RECORD_SIZE]), Record.from_bytes(data[RECORD_SIZE:]))
+
+
+Entry = Record | Proof
+"""What a board holds of one origin."""
+
+
+def entry_from_bytes(data: bytes) -> Entry:
+    """A record or a proof: their sizes tell which."""
+    return Proof.from_bytes(data) if len(data) == PROOF_SIZE else Record.from_bytes(data)
+
+
+def _require_size(field: str, data: bytes, size: int) -> None:
+    if len(data) != size:
+        raise MessageError(field, f"{len(data)} bytes", f"{size} bytes")
+
+
+def _require_within(field: str, number: int, lowest: int, highest: int) -> None:
+    if not lowest <= number <= highest:
+        raise MessageError(field, number, f"{lowest} to {highest}")
