@@ -23,6 +23,14 @@ FEWEST = 6
 HEAVIEST = 4.0
 """Records of the median that one may weigh as much as, whatever it claims."""
 
+LIGHTEST = 1e6
+"""How many records it takes to weigh as much as one of the median, at most: more is the same, and
+numbers stay within reach of each other."""
+
+NEVER_SEEN = 3.0
+"""The rule of three: what has not happened in n samples has, at 95%, less than this / n of chance.
+It is the interval of samples that were all the same, whose own variance tells nothing."""
+
 REACH = 1.0
 REACH_GROWTH = 0.5
 """(4) Standard deviations of x_bar that the answer may be from it at 10 samples, and how many more
@@ -45,6 +53,10 @@ class Releases:
     """Declared, or as released: a noisy one may be negative."""
     error: Floats
     """Of that, a variance; 0 for a declared one."""
+    origin: float
+    unit: float
+    """Public, such as the midpoint of the bounds and half their range: answers are computed
+    relative to them, so that they depend on neither where zero is nor the unit."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,11 +95,14 @@ class Answers:
 def answers(
     board: Releases, owners: Owners, *, warm: Sequence[Models | None] | None = None
 ) -> Answers:
-    """Of every owner, each from the records like its own. Owners of the same records share a fit."""
+    """Of every owner, each from the records like its own; who has the same ones shares a fit.
+
+    `warm`: the models of these owners' last answers.
+    """
     count = owners.mean.size
     alone = np.maximum(owners.variance, 0.0) / owners.count
     value, sd = owners.mean.copy(), np.sqrt(alone)
-    margin = np.array([_margin_alone(owners, a) for a in range(count)])
+    margin = _margins_alone(owners)
     trust, class_size = np.zeros(count), np.ones(count)
     models: list[Models | None] = [None] * count
     result = Answers(value, sd, margin, trust, class_size, tuple(models))
@@ -101,16 +116,15 @@ def answers(
     error = own_error(owners.variance, owners.count, owners.known, overall.mean)
     sigma2 = np.minimum(overall.shrunk(owners.variance, error), owners.half_range**2)
     v = board.data * public + board.noise * largest
-    # Relative to what is common: nobody's answer depends on where zero is, or on the unit.
-    origin, unit = float(np.median(board.x)), float(np.median(board.half_range))
+    origin, unit = board.origin, board.unit
     for near, who in _groups(public, sigma2, owners.index):
         x_near = (board.x[near] - origin) / unit
         v_near = v[near] / unit**2
         middle = float(np.median(v_near))
         if not middle > 0:
             continue
-        v_near = np.maximum(v_near, middle / HEAVIEST)
-        learned = fit(x_near, v_near)
+        v_near = np.clip(v_near, middle / HEAVIEST, middle * LIGHTEST)
+        learned = fit(x_near, v_near, None if warm is None else warm[who[0]])
         s2 = sigma2[who] / owners.count[who] / unit**2
         own = owners.index[who]
         believers = Believers(
@@ -125,7 +139,7 @@ def answers(
         shift = np.clip(found.shift, -limit, limit)
         value[who] += unit * shift
         sd[who] = unit * np.sqrt(found.variance + (found.shift - shift) ** 2)
-        margin[who] = QUANTILE * sd[who]
+        margin[who] = np.maximum(QUANTILE * sd[who], _same_samples(owners)[who])
         cut = np.divide(shift, found.shift, out=np.ones_like(shift), where=found.shift != 0)
         trust[who] = found.trust * cut
         class_size[who] = found.alike
@@ -134,9 +148,21 @@ def answers(
     return Answers(value, sd, margin, trust, class_size, tuple(models))
 
 
-def _margin_alone(owners: Owners, a: int) -> float:
-    variance, count = float(owners.variance[a]), int(owners.count[a])
-    return (known_variance_margin if owners.known[a] else empirical_margin)(variance, count)
+def _margins_alone(owners: Owners) -> Floats:
+    margins = [
+        (known_variance_margin if known else empirical_margin)(variance, int(count))
+        for variance, count, known in zip(
+            owners.variance.tolist(), owners.count.tolist(), owners.known.tolist(), strict=True
+        )
+    ]
+    return np.maximum(margins, _same_samples(owners))
+
+
+def _same_samples(owners: Owners) -> Floats:
+    """The least margin of those whose samples were all the same; 0 for all others."""
+    same = ~owners.known & (owners.variance == 0)
+    width = 2 * owners.half_range
+    return np.where(same, width * np.minimum(1.0, NEVER_SEEN / owners.count), 0.0)
 
 
 def _groups(public: Floats, sigma2: Floats, index: Ints) -> list[tuple[Ints, Ints]]:

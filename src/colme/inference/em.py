@@ -37,7 +37,8 @@ def em(
     """
     components = m.size
     total = n.sum()
-    noise = (n * v).sum() / total
+    # A typical variance; harmonic, so that a few loud records do not make it theirs.
+    noise = total / (n / v).sum()
     # Far below what any spread of the records could show.
     smallest = 1e-9 * noise
     u, t = np.log(w), log(max(tau2, 1e-300))

@@ -7,7 +7,7 @@ tau2 free is the shrinkage of James and Stein. Which of them describes the recor
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, log, sqrt
 
 import numpy as np
@@ -38,6 +38,13 @@ TRIAL_GAIN = 0.05
 MEMBER = 1e-3
 """A record takes part in the trial of a component that it belongs to with this probability."""
 
+MOVED = 1.5
+"""Records that tell so much more, or less, than at the last fit from scratch: time for another, as
+classes may be seen that were not there to be kept."""
+
+FORGOTTEN = 14.0
+"""A model that is e^14 times less probable than the best is not renewed."""
+
 LEAST_SPREAD = 1e-3
 """Where tau2 starts if the records show none, in parts of their variance: EM can't leave 0."""
 
@@ -66,6 +73,8 @@ class Models:
     models: tuple[Model, ...]
     count: int
     """Of the records."""
+    precision: float
+    """Of all records together when the models were last fitted from scratch."""
 
     @property
     def scores(self) -> Floats:
@@ -80,28 +89,61 @@ class Models:
         weights = np.exp(scores - scores.max())
         return np.asarray(weights / weights.sum())
 
+    def worth_keeping(self) -> list[Model]:
+        """Those that may count again, the best with and without tau2, and the overall one."""
+        scores = self.scores
+        free = np.array([model.free for model in self.models])
+        best = (np.where(free, scores, -inf).argmax(), np.where(free, -inf, scores).argmax())
+        kept = {*best, *np.flatnonzero(scores >= scores.max() - FORGOTTEN)}
+        overall = self.overall
+        return [model for i, model in enumerate(self.models) if i in kept or model is overall]
+
     @property
     def overall(self) -> Model:
         """K = 1 with tau2 free: how all means are spread."""
         return next(model for model in self.models if model.free and model.means.size == 1)
 
 
-def fit(x: Floats, v: Floats) -> Models:
-    """All models worth having of records at x with variances v, from scratch."""
+def fit(x: Floats, v: Floats, warm: Models | None = None) -> Models:
+    """All models worth having of records at x with variances v.
+
+    Begins at `warm`, models of the same records a little earlier, unless they have changed much.
+    """
     board = cells(x, v)
-    return Models((*_grown(board, free=False), *_grown(board, free=True)), x.size)
+    precision = float((1 / v).sum())
+    if warm is None or not warm.precision / MOVED <= precision <= warm.precision * MOVED:
+        models = _from_scratch(board, free=False) + _from_scratch(board, free=True)
+        return Models(tuple(models), x.size, precision)
+    models = _renewed(board, warm, free=False) + _renewed(board, warm, free=True)
+    return Models(tuple(models), x.size, warm.precision)
 
 
-def _grown(board: Cells, *, free: bool) -> Iterator[Model]:
-    """K = 1, 2, ...: each from the last, with its best component split in two."""
+def _from_scratch(board: Cells, *, free: bool) -> list[Model]:
+    one = converged(board, _one(board, free=free))
+    return [one, *_grown(board, one)]
+
+
+def _renewed(board: Cells, warm: Models, *, free: bool) -> list[Model]:
+    """What the models have become; with more components where the largest is the best."""
+    least = _least(board) if free else 0.0
+    models = [
+        converged(board, replace(model, tau2=max(model.tau2, least)))
+        for model in warm.worth_keeping()
+        if model.free == free
+    ]
+    best = int(Models(tuple(models), warm.count, 0.0).scores.argmax())
+    return [*models, *_grown(board, models[-1])] if best == len(models) - 1 else models
+
+
+def _grown(board: Cells, model: Model) -> Iterator[Model]:
+    """With one component more, and one more: the best one split in two, while that is worth it."""
     cost = log(board.n.sum())
-    model = converged(board, _one(board, free=free))
-    yield model
     fell = False
     while model.means.size < MOST:
-        larger = split(board, model)
-        if model.means.size == GROWN:
-            larger = None if free else _classes(board)
+        if model.means.size != GROWN:
+            larger = split(board, model)
+        else:
+            larger = None if model.free else _classes(board)
         if larger is None:
             return
         larger = converged(board, larger)
@@ -114,12 +156,20 @@ def _grown(board: Cells, *, free: bool) -> Iterator[Model]:
 
 
 def _one(board: Cells, *, free: bool) -> Model:
-    total = board.n.sum()
-    mean = (board.n * board.x).sum() / total
-    noise = (board.n * board.v).sum() / total
-    spread = (board.n * (board.x - mean) ** 2).sum() / total - noise
-    tau2 = max(spread, LEAST_SPREAD * noise) if free else 0.0
-    return Model(np.array([mean]), np.ones(1), tau2, free, -inf)
+    """K = 1. tau2 starts at the moment estimate of DerSimonian and Laird."""
+    p = board.n / board.v
+    total = p.sum()
+    mean = (p * board.x).sum() / total
+    excess = (p * (board.x - mean) ** 2).sum() - board.n.sum() + 1
+    tau2 = excess / (total - (p / board.v).sum() / total) if board.n.sum() > 1 else 0.0
+    return Model(
+        np.array([mean]), np.ones(1), max(tau2, _least(board)) if free else 0.0, free, -inf
+    )
+
+
+def _least(board: Cells) -> float:
+    """Where tau2 starts if the records show none."""
+    return float(LEAST_SPREAD * board.n.sum() / (board.n / board.v).sum())
 
 
 def _classes(board: Cells) -> Model | None:

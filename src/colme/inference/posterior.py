@@ -4,7 +4,7 @@ What the prior can't see yet must not harm: the parts (1) to (4) below, each wit
 """
 
 from dataclasses import dataclass
-from math import log, pi
+from math import pi
 
 import numpy as np
 from numpy.typing import NDArray
