@@ -62,8 +62,6 @@ def test_a_record_that_counts_twice_is_two_records() -> None:
     x = generator.choice([0.2, 0.8], 40) + generator.normal(0, 0.1, 40)
     start, weights = np.array([0.0, 1.0]), np.full(2, 0.5)
     twice = em(x, v, np.full(40, 2.0), start, weights, 0.0, False, 30, 1e-6)
-    both = em(
-        np.tile(x, 2), np.tile(v, 2), np.ones(80), start, weights, 0.0, False, 30, 1e-6
-    )
+    both = em(np.tile(x, 2), np.tile(v, 2), np.ones(80), start, weights, 0.0, False, 30, 1e-6)
     assert twice[0] == pytest.approx(both[0], rel=1e-12)
     np.testing.assert_allclose(twice[1], both[1], rtol=1e-12)

@@ -1,4 +1,4 @@
-"""Boards of made-up releases, and agents with exact means of their own, as the answer needs them."""
+"""Boards of made-up releases, and agents that have exact means of their own."""
 
 from dataclasses import dataclass, replace
 from math import sqrt
@@ -53,7 +53,7 @@ def world(truth: Floats, *, count: int, epsilon: float, generator: np.random.Gen
 def _noise_free_sum(samples: int, agents: int, generator: np.random.Generator) -> Floats:
     if samples > 60:
         return generator.normal(0, sqrt(SIGMA2 * samples), agents)
-    return generator.uniform(-HALF_RANGE, HALF_RANGE, (samples, agents)).sum(axis=0)
+    return np.sum(generator.uniform(-HALF_RANGE, HALF_RANGE, (samples, agents)), axis=0)
 
 
 def table(x: Floats, *, epsilon: float, count: int) -> Releases:

@@ -34,18 +34,22 @@ def memberships(
 def expectation_maximisation(
     x: list[float], v: list[float], m: list[float], w: list[float], tau2: float, free: bool
 ) -> PlainModel:
-    """To the end, where a step gains less than 1e-7."""
+    """To the end, where a step gains less than 1e-5."""
     before = -inf
     agents = range(len(x))
     while True:
         loglik, r = memberships(x, v, m, w, tau2)
-        if loglik - before < 1e-7:
+        if loglik - before < 1e-5:
             return m, w, tau2, free, loglik
         before = loglik
         for k in range(len(m)):
             precision = sum(r[b][k] / (v[b] + tau2) for b in agents)
             if precision > 0:
-                m = [*m[:k], sum(r[b][k] * x[b] / (v[b] + tau2) for b in agents) / precision, *m[k + 1 :]]
+                m = [
+                    *m[:k],
+                    sum(r[b][k] * x[b] / (v[b] + tau2) for b in agents) / precision,
+                    *m[k + 1 :],
+                ]
             w = [*w[:k], max(sum(r[b][k] for b in agents) / len(x), 1e-9), *w[k + 1 :]]
         if free:
             spread = 0.0
@@ -72,7 +76,9 @@ def fitted(x: list[float], v: list[float], largest: int = 6) -> list[PlainModel]
             trials = []
             for k in range(len(m)):
                 size = sum(r_b[k] for r_b in r)
-                sd = sqrt(sum(r_b[k] * (x_b - m[k]) ** 2 for r_b, x_b in zip(r, x, strict=True)) / size)
+                sd = sqrt(
+                    sum(r_b[k] * (x_b - m[k]) ** 2 for r_b, x_b in zip(r, x, strict=True)) / size
+                )
                 m_two = [*m[:k], m[k] - sd, m[k] + sd, *m[k + 1 :]]
                 w_two = [*w[:k], w[k] / 2, w[k] / 2, *w[k + 1 :]]
                 trials.append(expectation_maximisation(x, v, m_two, w_two, tau2 / 4, free))
@@ -84,9 +90,7 @@ def fitted(x: list[float], v: list[float], largest: int = 6) -> list[PlainModel]
 
 
 def probabilities(models: Sequence[PlainModel], count: int) -> list[float]:
-    scores = [
-        loglik - (2 * len(m) - 1 + free) / 2 * log(count) for m, _, _, free, loglik in models
-    ]
+    scores = [loglik - (2 * len(m) - 1 + free) / 2 * log(count) for m, _, _, free, loglik in models]
     whole = log_sum(scores)
     return [exp(score - whole) for score in scores]
 

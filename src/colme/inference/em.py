@@ -57,14 +57,14 @@ def em(
         r = np.exp(r - top)
         z = r.sum(axis=0)
         loglik = (n * (top + np.log(z) + 0.5 * np.log(s / (2 * pi)))).sum()
+        gained = loglik - best
         if taken == 2:
             taken = 0
-            if not loglik >= best:
+            # Back, if it has not gained: by a margin, so that rounding errors do not decide.
+            if not gained >= gain:
                 m, u, t = back_m, back_u, back_t
                 continue
-        gained = loglik - best
-        if gained > 0:
-            best, best_m, best_u, best_t = loglik, m, u, t
+        best, best_m, best_u, best_t = loglik, m, u, t
         if gained < gain:
             break
         r = r * (n / z)

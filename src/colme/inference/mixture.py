@@ -38,7 +38,7 @@ TRIAL_GAIN = 0.05
 MEMBER = 1e-3
 """A record takes part in the trial of a component that it belongs to with this probability."""
 
-MOVED = 1.5
+MOVED = 2.0
 """Records that tell so much more, or less, than at the last fit from scratch: time for another, as
 classes may be seen that were not there to be kept."""
 
