@@ -31,6 +31,7 @@ from colme.rules.release import (
     Blocks,
     Profile,
     ReleaseSchedule,
+    Weights,
 )
 
 TRIALS = 20_000
@@ -123,17 +124,19 @@ class Release:
         stream = Stream()
         for _ in range(schedule.next_end(0)):
             stream.observe(REST, profile, schedule)
-        stream.publish((4321,), squares=False)
+        stream.publish((4321,), schedule, squares=False)
         while stream.blocks_due == 0:
             is_first = stream.count == stream.released_count
             stream.observe(sample if is_first else REST, profile, schedule)
         return stream
 
     def publish(self, stream: Stream, noise: NoiseSource) -> int:
-        scale = self.settings.profile.lattice_scale
-        stream.publish(tuple(noise(scale) for _ in range(stream.blocks_due)), squares=False)
-        mean = stream.released_mean(self.settings.profile)
-        return total_of(mean, stream.released_count, self.settings.profile)
+        profile = self.settings.profile
+        schedule = self.settings.algorithm.schedule_for(profile)
+        draws = tuple(noise(profile.lattice_scale) for _ in range(stream.blocks_due))
+        stream.publish(draws, schedule, squares=False)
+        mean = stream.released_mean(profile, stream.released_count)
+        return total_of(mean, stream.released_count, profile)
 
     def trial(self, sample: float) -> Stream:
         if sample not in self._streams:
@@ -186,6 +189,9 @@ class Nosy:
 
     def next_end(self, count: int) -> int:
         return count + 1 if HIGH in self.samples else self.schedule.next_end(count)
+
+    def weights(self, samples: int, draws: int) -> Weights:
+        return self.schedule.weights(samples, draws)
 
 
 SCHEDULES: dict[str, Callable[[float], ReleaseSchedule]] = {
@@ -290,7 +296,7 @@ def test_the_audit_catches_a_block_end_that_depends_on_the_data(epsilon: float) 
             schedule.samples.append(value)
             stream.observe(value, profile, schedule)
         draws = tuple(noise(profile.lattice_scale) for _ in range(stream.blocks_due))
-        stream.publish(draws, squares=False)
+        stream.publish(draws, schedule, squares=False)
         return (stream.released_count,)
 
     assert audit(mechanism, SeededLaplace(16), [1.0], trials=1_000) > 2 * epsilon
@@ -308,7 +314,7 @@ def joint_release(epsilon: float, square_scale: float) -> Mechanism:
             for value in [sample] + [REST] * (schedule.next_end(0) - 1):
                 streams[sample].observe(value, profile, schedule)
         stream = replace(streams[sample])
-        stream.publish((noise(profile.lattice_scale), noise(square_scale)), squares=True)
+        stream.publish((noise(profile.lattice_scale), noise(square_scale)), schedule, squares=True)
         return (
             stream.released.sum + stream.noise.sum,
             stream.released.squares + stream.noise.squares,

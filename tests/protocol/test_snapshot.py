@@ -57,6 +57,7 @@ DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     ),
     "name": (lambda d: d.update(name="you"), "name: saw 'you', expected 'me'"),
     "bounds": (lambda d: d.update(bounds=[0, 2]), r"bounds: saw \[0, 2\], expected \[0, 1\]"),
+    "epsilon": (lambda d: d.update(epsilon=0.5), r"epsilon: saw 0.5, expected 1"),
     "no state": (lambda d: d.pop("exchange"), "exchange: saw None"),
     "phase": (
         lambda d: d["exchange"].update(phase="x"),

@@ -72,7 +72,9 @@ def test_an_upgrade_leaves_the_stream_alone_and_the_algorithm_open(path: Path) -
     now = upgraded(old)
     assert now["version"] == VERSION
     assert now["algorithm"] is None
-    assert now["stream"] == old["state"]["stream"]
+    before = old["state"]["stream"]
+    new = {"opened": before["closed"], "past_count": 0, "past_draws": 0, "incarnation": 0}
+    assert now["stream"] == before | new
     assert upgraded(now) == now
     other = "paper" if settings.algorithm.name == "tracking" else "tracking"
     squares = settings.algorithm.release_squares

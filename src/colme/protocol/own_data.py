@@ -7,6 +7,7 @@ from colme.protocol.stream import Spread, Stream
 from colme.rules.decision import DecisionRule
 from colme.rules.interval import empirical_margin, known_variance_margin
 from colme.rules.release import Profile, Release, ReleaseSchedule
+from colme.rules.weighing import blend
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +20,20 @@ class Counts:
     """Samples that a release covers."""
     blocks: int
     """Blocks noised so far, each once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weighed:
+    """A released mean of weighed blocks, and what tells how precise it is."""
+
+    incarnation: int
+    blocks: int
+    count: int
+    past_count: int
+    past_draws: int
+    mean: float
+    square: float | None
+    """The released mean of squares about the midpoint, where squares are released."""
 
 
 class OwnData:
@@ -48,7 +63,7 @@ class OwnData:
 
     def publish(self, noise: Sequence[int]) -> None:
         """Release all closed blocks, each with its own draws."""
-        self.stream.publish(noise, squares=self.squares)
+        self.stream.publish(noise, self.schedule, squares=self.squares)
 
     @property
     def counts(self) -> Counts:
@@ -73,9 +88,28 @@ class OwnData:
         profile = self.profile.with_variance(self.spread.bound)
         return Release(
             count=n,
-            mean=stream.released_mean(profile),
+            mean=stream.released_mean(profile, n),
             variance=profile.released_variance(n, stream.blocks),
             beta=rule.parameter(profile, n, stream.blocks),
+        )
+
+    def weighed(self) -> Weighed | None:
+        """The released mean where blocks are weighed, as all may see it; None before the first."""
+        stream, profile = self.stream, self.profile
+        if stream.blocks == 0:
+            return None
+        made_of = blend(
+            profile.epsilon, stream.released_count, stream.past_count, stream.past_draws
+        )
+        square = stream.released_square(profile, made_of.square_weight) if self.squares else None
+        return Weighed(
+            incarnation=stream.incarnation,
+            blocks=stream.blocks,
+            count=stream.released_count,
+            past_count=stream.past_count,
+            past_draws=stream.past_draws,
+            mean=stream.released_mean(profile, made_of.weight),
+            square=square,
         )
 
     @property

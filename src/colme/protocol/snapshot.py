@@ -33,6 +33,7 @@ def dump(settings: Settings, parts: Mapping[Part, Any]) -> dict[str, Any]:
         "algorithm": settings.algorithm.name,
         "name": settings.name,
         "bounds": list(settings.profile.bounds),
+        "epsilon": _epsilon(settings),
         **{part.value: _plain(state) for part, state in parts.items()},
     }
 
@@ -40,7 +41,8 @@ def dump(settings: Settings, parts: Mapping[Part, Any]) -> dict[str, Any]:
 def load(data: Mapping[str, Any], settings: Settings, *, exchange: type) -> Restored:
     """The parts that `dump` wrote, for the same agent.
 
-    And for the same bounds: sums are kept in steps of their lattice.
+    And for the same bounds, since sums are kept in steps of their lattice, and the same epsilon:
+    another would be promised for samples that have been noised under this one.
     """
     if not isinstance(data, Mapping):
         # Not the content: it has exact sums in it, which no error may show.
@@ -50,11 +52,12 @@ def load(data: Mapping[str, Any], settings: Settings, *, exchange: type) -> Rest
     own: dict[str, object] = {
         "name": settings.name,
         "bounds": list(settings.profile.bounds),
+        "epsilon": _epsilon(settings),
         "algorithm": settings.algorithm.name,
     }
     for field, mine in own.items():
-        # 0.1.0 did not say which algorithm: it is whoever's opens it.
-        if data.get(field) != mine and not (field == "algorithm" and data.get(field) is None):
+        # 0.1.0 did not say which algorithm, nor which epsilon: it is whoever's opens it.
+        if data.get(field) != mine and not (field in UNSAID and data.get(field) is None):
             raise SnapshotError(field, data.get(field), repr(mine))
     # Nothing in the stream takes a default: a sample could then be noised twice, or not at all.
     stream: Stream = _typed(Stream, data.get(Part.STREAM), Part.STREAM, exact=True)
@@ -64,6 +67,16 @@ def load(data: Mapping[str, Any], settings: Settings, *, exchange: type) -> Rest
         expected = f"{stream.with_squares}, as in the blocks released so far"
         raise SnapshotError("release_squares", squares, expected)
     return Restored(stream, _typed(exchange, data.get(Part.EXCHANGE), Part.EXCHANGE, exact=False))
+
+
+UNSAID = ("algorithm", "epsilon")
+"""What the head of a state from before has no word of."""
+
+
+def _epsilon(settings: Settings) -> float | str:
+    """JSON has no infinity."""
+    epsilon = settings.profile.epsilon
+    return epsilon if isfinite(epsilon) else str(epsilon)
 
 
 def _plain(value: Any) -> Any:

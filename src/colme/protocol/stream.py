@@ -1,12 +1,12 @@
 """An agent's own samples: the exact mean, which never leaves, and the released one, which may."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 
 from colme.errors import LocalProtocolError, SampleError
 from colme.rules.pooling import BOUND_ERRORS, ERROR_SHARE, variance_and_error, variance_within
-from colme.rules.release import Profile, ReleaseSchedule
+from colme.rules.release import Profile, ReleaseSchedule, Weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,10 @@ class Totals:
         """With more added to each."""
         return Totals(self.sum + sum_, self.squares + squares)
 
+    def times(self, weights: Weights) -> "Totals":
+        """Each as often as it weighs."""
+        return Totals(self.sum * weights.sum, self.squares * weights.squares)
+
 
 @dataclass(slots=True)
 class Stream:
@@ -27,7 +31,8 @@ class Stream:
 
     Lattice totals are integers, so sums are exact and noise can be added exactly. Every sample is
     in one block, every block is noised once: `publish` takes one draw for each block closed since
-    the last call, and counts only move forward.
+    the last call, and counts only move forward. Totals over several blocks are weighed as the
+    schedule says, in whole numbers, block by block.
     """
 
     count: int = 0
@@ -42,8 +47,10 @@ class Stream:
     """The count at which the open block ends."""
     closed_count: int = 0
     """The count at the end of the last closed block."""
+    opened: Totals = field(default_factory=Totals)
+    """`lattice` then: where the open block begins."""
     closed: Totals = field(default_factory=Totals)
-    """`lattice` then: what the next release covers."""
+    """Of all closed blocks, weighed: what the next release covers."""
     blocks_due: int = 0
     """Closed blocks that have had no noise yet: each takes its draws once, in `publish`."""
     released_count: int = 0
@@ -56,6 +63,12 @@ class Stream:
     """Blocks that have had their noise: the draws in `noise`."""
     with_squares: bool = False
     """Whether the squares of those blocks have had theirs too; without it they must not go out."""
+    past_count: int = 0
+    """The samples of the first block where it is made of all blocks from before a switch."""
+    past_draws: int = 0
+    """The draws that block carries, as many as it had blocks then: none is drawn again."""
+    incarnation: int = 0
+    """Which life of its owner this is: a state that was lost is followed by one with a higher."""
 
     @property
     def mean(self) -> float:
@@ -76,14 +89,22 @@ class Stream:
         u = profile.lattice_point(x)
         self.lattice = self.lattice.plus(u, u * u)
         if self.count == self.block_end:
-            self.closed_count, self.closed = self.count, self.lattice
-            self.blocks_due += 1
-            self.block_end = schedule.next_end(self.count)
+            self._close(schedule)
 
-    def publish(self, noise: Sequence[int], *, squares: bool) -> None:
+    def _close(self, schedule: ReleaseSchedule) -> None:
+        """End the open block: from here on its sums are weighed, and its noise is due."""
+        block = self.lattice.plus(-self.opened.sum, -self.opened.squares)
+        weighed = block.times(schedule.weights(self.count - self.closed_count, 1))
+        self.closed = self.closed.plus(weighed.sum, weighed.squares)
+        self.closed_count, self.opened = self.count, self.lattice
+        self.blocks_due += 1
+        self.block_end = schedule.next_end(self.count)
+
+    def publish(self, noise: Sequence[int], schedule: ReleaseSchedule, *, squares: bool) -> None:
         """Release all closed blocks, with fresh noise (in lattice steps) for each new one.
 
-        One draw for a block's sum and, with `squares`, then one for its sum of squares.
+        One draw for a block's sum and, with `squares`, then one for its sum of squares. Noise is
+        weighed as the block is: a weight that only one of them had would take the noise off.
         """
         per_block = 2 if squares else 1
         if len(noise) != self.blocks_due * per_block:
@@ -93,27 +114,44 @@ class Stream:
             # Their types, not the draws: who sees those can take them off again.
             kinds = [type(draw).__name__ for draw in noise]
             raise LocalProtocolError("noise", kinds, "whole numbers of lattice steps")
+        sums = noise[::per_block]
+        of_squares = noise[1::per_block] if squares else [0] * self.blocks_due
+        fresh = self.noise
+        for weights, one, two in zip(self._weights_due(schedule), sums, of_squares, strict=True):
+            fresh = fresh.plus(weights.sum * one, weights.squares * two)
+        self.noise = fresh
         self.released_count, self.released = self.closed_count, self.closed
-        self.noise = self.noise.plus(
-            sum(noise[::per_block]), sum(noise[1::per_block]) if squares else 0
-        )
         self.blocks += self.blocks_due
         self.blocks_due = 0
         self.with_squares = squares
 
-    def released_mean(self, profile: Profile) -> float:
-        """X-tilde-bar."""
-        steps = (self.released.sum + self.noise.sum) / self.released_count
+    def _weights_due(self, schedule: ReleaseSchedule) -> Iterator[Weights]:
+        """Of each closed block that has had no noise yet, in order."""
+        of_the_past = min(self.blocks_due, max(0, self.past_draws - self.blocks))
+        for _ in range(of_the_past):
+            yield schedule.weights(self.past_count, self.past_draws)
+        end = max(self.released_count, self.past_count)
+        for _ in range(self.blocks_due - of_the_past):
+            start, end = end, schedule.next_end(end)
+            yield schedule.weights(end - start, 1)
+
+    def released_mean(self, profile: Profile, weight: int) -> float:
+        """X-tilde-bar, where the samples of all blocks weigh so much together."""
+        steps = (self.released.sum + self.noise.sum) / weight
         return profile.midpoint + profile.lattice_step * steps
 
+    def released_square(self, profile: Profile, weight: int) -> float:
+        """The released mean of squares about the midpoint of the bounds."""
+        step = profile.lattice_step
+        return step * step * (self.released.squares + self.noise.squares) / weight
+
     def spread(self, profile: Profile) -> "Spread":
-        """What is known of the variance where squares are released too."""
+        """What is known of the variance where squares are released too, and all weigh alike."""
         if self.released_count == 0:
             return Spread(bound=profile.sigma2, estimate=profile.sigma2, certain=False)
-        step = profile.lattice_step
         estimate, error = variance_and_error(
-            step * step * (self.released.squares + self.noise.squares) / self.released_count,
-            self.released_mean(profile) - profile.midpoint,
+            self.released_square(profile, self.released_count),
+            self.released_mean(profile, self.released_count) - profile.midpoint,
             half_range=profile.half_range,
             sigma2_dp=profile.sigma2_dp,
             count=self.released_count,

@@ -35,16 +35,19 @@ def upgraded(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _in_parts(old: dict[str, Any]) -> dict[str, Any]:
-    """3 -> 4: the stream apart from the rounds, and a place for the algorithm's name."""
+    """3 -> 4: the stream apart from the rounds, the head says more, and blocks may be weighed."""
     state = dict(old["state"])
-    stream = state.pop("stream")
+    stream = dict(state.pop("stream"))
+    # All blocks weighed alike: what is closed is the plain sum, where the open block begins.
+    stream |= {"opened": dict(stream["closed"]), "past_count": 0, "past_draws": 0, "incarnation": 0}
     return {
         "version": 4,
         # Version 3 did not name it, and let both open the same state; nothing in it tells for
-        # sure. It is whoever's opens it, paper or tracking, as it was then.
+        # sure. It is whoever's opens it, paper or tracking, as it was then. So with epsilon.
         "algorithm": None,
         "name": old["name"],
         "bounds": old["bounds"],
+        "epsilon": None,
         "stream": stream,
         "exchange": state,
     }

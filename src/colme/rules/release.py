@@ -182,11 +182,31 @@ class Release:
             raise MessageError("beta", self.beta, f"0 to {LARGEST:g}")
 
 
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Whole numbers by which the noisy numbers of a block are multiplied before they are added up.
+
+    Whole, so that a weighed sum of sums with noise is exact: what is read of it is the same for all
+    samples and draws that add up to the same.
+    """
+
+    sum: int
+    squares: int
+
+
+EVEN = Weights(1, 1)
+"""All samples count alike: the released mean is a plain one."""
+
+
 class ReleaseSchedule(Protocol):
-    """Where blocks end. A public function of sample counts: never of the samples."""
+    """Where blocks end, and what each weighs. Public functions of counts: never of the samples."""
 
     def next_end(self, count: int) -> int:
         """The count at which the block that starts after `count` samples ends."""
+        ...
+
+    def weights(self, samples: int, draws: int) -> Weights:
+        """Of a block of so many samples that carries so many draws."""
         ...
 
 
@@ -197,6 +217,10 @@ class EverySample:
     def next_end(self, count: int) -> int:
         """One sample later."""
         return count + 1
+
+    def weights(self, samples: int, draws: int) -> Weights:
+        """Even."""
+        return EVEN
 
 
 EVERY_SAMPLE = EverySample()
@@ -223,9 +247,17 @@ class Blocks:
         Without privacy there is no noise to save; a release for every twentieth more of samples
         then keeps borderline edges from flickering.
         """
-        if self.epsilon == inf:
-            return count + max(1, count // 20)
-        if count == 0:
-            return max(1, ceil(8 / max(self.epsilon, self.epsilon * self.epsilon)))
-        share = min(0.5, 2 / (self.epsilon * self.epsilon))
-        return count + max(1, int(min(share * count, 8 / self.epsilon * sqrt(count))))
+        return grown(count, self.epsilon, share=min(0.5, 2 / (self.epsilon * self.epsilon)))
+
+    def weights(self, samples: int, draws: int) -> Weights:
+        """Even."""
+        return EVEN
+
+
+def grown(count: int, epsilon: float, *, share: float) -> int:
+    """Where the block after `count` samples ends, at most `share` of them later."""
+    if epsilon == inf:
+        return count + max(1, count // 20)
+    if count == 0:
+        return max(1, ceil(8 / max(epsilon, epsilon * epsilon)))
+    return count + max(1, int(min(share * count, 8 / epsilon * sqrt(count))))
