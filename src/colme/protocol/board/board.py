@@ -36,7 +36,7 @@ class Board:
         """In order of origin: whoever adds them up must do so in the same order everywhere."""
         return (self._entries[origin] for origin in self._origins)
 
-    def __contains__(self, origin: str) -> bool:
+    def __contains__(self, origin: object) -> bool:
         return origin in self._entries
 
     def get(self, origin: str) -> Entry | None:

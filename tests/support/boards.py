@@ -1,0 +1,185 @@
+"""Records that anybody may have written, and agents that do nothing but exchange boards."""
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+from typing import Any, cast
+
+from colme.errors import LocalProtocolError
+from colme.protocol.board.identity import BoardIdentity, InProcess
+from colme.protocol.board.record import Entry, Record
+from colme.protocol.events import Begin, Effects, Estimate, Received, Returned
+from colme.protocol.relay.exchange import BoardAlgorithm, BoardExchange
+from colme.rules.release import Profile
+
+PROFILE = Profile.bounded(0, 1, epsilon=1, sigma2=0.1)
+
+
+def written(
+    identity: BoardIdentity | str,
+    *,
+    incarnation: int = 0,
+    sequence: int = 1,
+    mean: float = 0.5,
+    **others: Any,
+) -> Record:
+    """A record of somebody's, signed."""
+    by = InProcess(identity) if isinstance(identity, str) else identity
+    facts: dict[str, Any] = {
+        "count": 8 * sequence,
+        "epsilon": 1.0,
+        "bounds": (0.0, 1.0),
+        "variance": 0.1,
+        "square": None,
+    }
+    record = Record(
+        key=by.key,
+        incarnation=incarnation,
+        sequence=sequence,
+        mean=mean,
+        signature=bytes(64),
+        **(facts | others),
+    )
+    return replace(record, signature=by.sign(record.content()))
+
+
+def contents(entries: Iterable[Entry]) -> dict[str, bytes]:
+    """What a board says, whoever's signatures it holds."""
+    return {entry.origin: entry.content() for entry in entries}
+
+
+@dataclass
+class Releases:
+    """Stands in for an agent's own data: each block that is due gets its mean from the noise."""
+
+    profile: Profile = PROFILE
+    squares: bool = False
+    due: int = 0
+    released: float = 0.0
+    stream: Any = field(default_factory=lambda: SimpleNamespace(incarnation=0, blocks=0))
+    own_variance: float = 0.1
+    margin: float = 0.25
+
+    @property
+    def draws_due(self) -> tuple[float, ...]:
+        return (1.0,) * self.due
+
+    def publish(self, noise: tuple[int, ...]) -> None:
+        if len(noise) != self.due:
+            raise LocalProtocolError("noise", len(noise), f"{self.due}")
+        self.stream.blocks += self.due
+        self.due = 0
+        if noise:
+            self.released = noise[-1] / 100
+
+    def weighed(self) -> Any:
+        if self.stream.blocks == 0:
+            return None
+        return SimpleNamespace(
+            incarnation=self.stream.incarnation,
+            blocks=self.stream.blocks,
+            count=8 * self.stream.blocks,
+            past_count=0,
+            past_draws=0,
+            mean=self.released,
+            square=None,
+        )
+
+
+class Answers:
+    """An algorithm that keeps the evidence it was asked about."""
+
+    def answer(self, evidence: Any) -> Estimate:
+        self.evidence = evidence
+        return Estimate(
+            round=evidence.round,
+            value=evidence.own_mean,
+            margin=evidence.margin,
+            local=evidence.own_mean,
+            class_size=1,
+            trust=0.0,
+        )
+
+
+def exchange(
+    name: str,
+    neighbours: Iterable[str],
+    *,
+    own: Releases | None = None,
+    identity: BoardIdentity | None = None,
+    algorithm: Answers | None = None,
+    **options: Any,
+) -> BoardExchange:
+    """The exchange of one agent, by default in one process with all others."""
+    return BoardExchange(
+        cast(BoardAlgorithm, algorithm or Answers()),
+        cast(Any, own or Releases()),
+        tuple(neighbours),
+        identity or InProcess(name),
+        **options,
+    )
+
+
+def heard(peer: str, message: Any) -> Received:
+    """An event that brings a message."""
+    return Received(peer, message)
+
+
+@dataclass
+class Flight:
+    """A message on its way."""
+
+    sender: str
+    receiver: str
+    message: Any
+
+
+class World:
+    """Agents on a graph, with messages that a test may lose, repeat and bring out of order."""
+
+    def __init__(self, graph: Mapping[str, Iterable[str]], **options: Any) -> None:
+        self.own = {name: Releases() for name in graph}
+        self.agents = {
+            name: exchange(name, peers, own=self.own[name], **options)
+            for name, peers in graph.items()
+        }
+        self.edges = [(name, peer) for name, peers in graph.items() for peer in peers]
+        self.in_flight: deque[Flight] = deque()
+        self.round = 0
+        self.sent: list[Any] = []
+
+    def tick(self, name: str, noise: tuple[int, ...] = ()) -> Effects:
+        """One agent's tick; each draw is a block."""
+        self.round += 1
+        self.own[name].due = len(noise)
+        effects = self.agents[name].step(Begin(self.round, noise))
+        for receiver, message in effects.send:
+            self.sent.append(message)
+            self.in_flight.append(Flight(name, receiver, message))
+        return effects
+
+    def deliver(self, flight: Flight) -> None:
+        """Bring one message, which may have been brought before."""
+        self.agents[flight.receiver].step(heard(flight.sender, flight.message))
+
+    def reconnect(self) -> None:
+        """All that was on its way is lost, and everybody finds everybody back."""
+        self.in_flight.clear()
+        for name, peer in self.edges:
+            self.agents[name].step(Returned(peer))
+
+    def until_quiet(self, ticks: int) -> int:
+        """Tick, and deliver everything, until nothing is sent; how many ticks that took."""
+        for passed in range(ticks):
+            for name in self.agents:
+                self.tick(name)
+            if not self.in_flight:
+                return passed
+            while self.in_flight:
+                self.deliver(self.in_flight.popleft())
+        raise AssertionError(f"still talking after {ticks} ticks")
+
+    def boards(self) -> list[dict[str, bytes]]:
+        """What each agent's board says."""
+        return [contents(agent.board) for agent in self.agents.values()]
