@@ -4,9 +4,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from colme.graph import Graph
+from colme.network import Network
 from colme.privacy.mechanism import SecureLaplace, SeededLaplace
 from colme.protocol.agent import Agent
-from colme.protocol.network import Network
 from colme.protocol.rounds.paper import Paper
 from colme.protocol.rounds.tracking import Tracking
 from colme.protocol.settings import Settings

@@ -17,10 +17,10 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import beta
 
+from colme.network import NoiseSource
 from colme.privacy.mechanism import SecureLaplace, SeededLaplace
 from colme.protocol.agent import Agent
 from colme.protocol.events import Begin
-from colme.protocol.network import NoiseSource
 from colme.protocol.rounds.paper import Paper
 from colme.protocol.settings import Settings
 from colme.protocol.stream import Stream

@@ -15,12 +15,14 @@ from typing import Any, Self
 
 from colme.errors import LocalProtocolError
 from colme.protocol import snapshot
+from colme.protocol.board.identity import InProcess
 from colme.protocol.events import EVERYTHING, Effects, Estimate, Event, Observe, Part
 from colme.protocol.own_data import Counts, OwnData
 from colme.protocol.rounds.exchange import Rounds
 from colme.protocol.rounds.state import Phase
 from colme.protocol.settings import Settings
 from colme.protocol.stream import Spread
+from colme.protocol.switch import as_one_block
 from colme.rules.release import Release
 
 
@@ -33,7 +35,9 @@ class Agent:
         self._own = OwnData(
             profile, algorithm.schedule_for(profile), squares=algorithm.release_squares
         )
-        self._exchange = algorithm.exchange(self._own, settings.neighbours)
+        self._own.stream.incarnation = settings.incarnation
+        identity = settings.identity or InProcess(settings.name)
+        self._exchange = algorithm.exchange(self._own, settings.neighbours, identity)
 
     @classmethod
     def restore(cls, settings: Settings, data: Mapping[str, Any]) -> Self:
@@ -42,6 +46,20 @@ class Agent:
         stored = snapshot.load(data, settings, exchange=type(agent._exchange.state))
         agent._own.stream = stored.stream
         agent._exchange.resume(stored.exchange)
+        return agent
+
+    @classmethod
+    def switched(cls, data: Mapping[str, Any], *, before: Settings, after: Settings) -> Self:
+        """The agent of a stored state in rounds, to go on with an algorithm that relays.
+
+        All that it has released becomes one block, with its noise. The owner has to say it: what
+        goes out from then on is passed on to everybody, and there is no way back.
+        """
+        old = cls.restore(before, data)._own
+        snapshot.require_same_promise(before, after, released=old.stream.blocks > 0)
+        agent = cls(after)
+        agent._own.stream = as_one_block(old.stream, old.schedule, agent._own.schedule)
+        agent._own.stream.incarnation = after.incarnation
         return agent
 
     def snapshot(self, parts: Collection[Part] = EVERYTHING) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from colme.protocol.board.identity import BoardIdentity
 from colme.protocol.events import Effects, Estimate, Event
 from colme.protocol.own_data import OwnData
 from colme.rules.release import Profile, ReleaseSchedule
@@ -48,5 +49,7 @@ class Algorithm(ABC):
         """Where blocks end: a function of public facts."""
 
     @abstractmethod
-    def exchange(self, own: OwnData, neighbours: Sequence[str]) -> Exchange:
+    def exchange(
+        self, own: OwnData, neighbours: Sequence[str], identity: BoardIdentity
+    ) -> Exchange:
         """The machine of one agent, before its first event."""

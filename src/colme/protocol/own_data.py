@@ -96,8 +96,8 @@ class OwnData:
     def weighed(self) -> Weighed | None:
         """The released mean where blocks are weighed, as all may see it; None before the first."""
         stream, profile = self.stream, self.profile
-        if stream.blocks == 0:
-            return None
+        if stream.blocks == 0 or stream.blocks < stream.past_draws:
+            return None  # Nothing yet, or some of the first block still waits for its noise.
         made_of = blend(
             profile.epsilon, stream.released_count, stream.past_count, stream.past_draws
         )

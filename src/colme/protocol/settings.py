@@ -1,11 +1,12 @@
 """What an agent is told once."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
 from colme.errors import ConfigError
 from colme.protocol.algorithm import Algorithm
-from colme.protocol.algorithms import named
+from colme.protocol.board.identity import BoardIdentity
+from colme.protocol.board.record import LARGEST_NUMBER
 from colme.rules.release import Profile
 
 
@@ -17,6 +18,10 @@ class Settings:
     neighbours: tuple[str, ...]
     profile: Profile
     algorithm: Algorithm
+    identity: BoardIdentity | None = field(default=None, compare=False)
+    """Signs what is passed on beyond the neighbours; without one, as in a single process."""
+    incarnation: int = 0
+    """Of a new state: higher than that of any state that was lost."""
 
     @classmethod
     def recommended(
@@ -28,6 +33,8 @@ class Settings:
         release_squares: bool = False,
     ) -> Self:
         """With the algorithm that is recommended."""
+        from colme.algorithms import named  # it knows those that are no part of the pure machine
+
         return cls(
             name=name,
             neighbours=neighbours,
@@ -38,6 +45,8 @@ class Settings:
     def __post_init__(self) -> None:
         if not isinstance(self.algorithm, Algorithm):
             raise ConfigError("algorithm", self.algorithm, "an Algorithm, such as Tracking()")
+        if not 0 <= self.incarnation <= LARGEST_NUMBER:
+            raise ConfigError("incarnation", self.incarnation, f"0 to {LARGEST_NUMBER}")
         if len(set(self.neighbours)) < len(self.neighbours):
             raise ConfigError("neighbours", self.neighbours, "every name once")
         if self.name in self.neighbours:

@@ -1,0 +1,229 @@
+"""A prior for everybody's mean, learned from released means: mixtures of one to many components.
+
+    a record's mean ~ sum_k w_k Normal(m_k, v_b + tau2)
+
+tau2 = 0 are classes of equal means; with tau2 free, means that are near each other. K = 1 with
+tau2 free is the shrinkage of James and Stein. Which of them describes the records is left to them.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from math import inf, log, sqrt
+
+import numpy as np
+
+from colme.inference.cells import Cells, cells
+from colme.inference.em import Floats, fastest_em
+from colme.inference.partition import partition
+
+WORTH = 0.5
+"""Growth ends at a component that gains less in log-likelihood: it costs ln M, ten times that."""
+
+GROWN = 10
+"""Components up to which growth goes one by one."""
+
+MOST = 30
+"""Components of the largest model: more classes than that are a continuum."""
+
+STEPS = 120
+"""Of EM, at most; it takes 3 to 40."""
+
+GAIN = 1e-3
+"""EM ends at a step that gains less: a thousandth moves no model's probability."""
+
+TRIAL_STEPS = 8
+TRIAL_GAIN = 0.05
+"""Of a split on trial: enough to rank it."""
+
+MEMBER = 1e-3
+"""A record takes part in the trial of a component that it belongs to with this probability."""
+
+MOVED = 1.5
+"""Records that tell so much more, or less, than at the last fit from scratch: time for another, as
+classes may be seen that were not there to be kept."""
+
+FORGOTTEN = 14.0
+"""A model that is e^14 times less probable than the best is not renewed."""
+
+LEAST_SPREAD = 1e-3
+"""Where tau2 starts if the records show none, in parts of their variance: EM can't leave 0."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Model:
+    """One mixture, and how well it describes the records."""
+
+    means: Floats
+    weights: Floats
+    tau2: float
+    free: bool
+    """Whether tau2 was learned; else it is 0."""
+    loglik: float
+
+    @property
+    def parameters(self) -> int:
+        """How many were learned."""
+        return 2 * self.means.size - 1 + self.free
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Models:
+    """Mixtures fitted to the same records."""
+
+    models: tuple[Model, ...]
+    count: int
+    """Of the records."""
+    precision: float
+    """Of all records together when the models were last fitted from scratch."""
+
+    @property
+    def scores(self) -> Floats:
+        """Log-likelihoods less what their parameters cost: Schwarz's criterion."""
+        cost = 0.5 * log(self.count)
+        return np.array([model.loglik - cost * model.parameters for model in self.models])
+
+    @property
+    def probabilities(self) -> Floats:
+        """Of each model; they add up to 1."""
+        scores = self.scores
+        weights = np.exp(scores - scores.max())
+        return np.asarray(weights / weights.sum())
+
+    def worth_keeping(self) -> list[Model]:
+        """Those that may count again, the best with and without tau2, and the overall one."""
+        scores = self.scores
+        free = np.array([model.free for model in self.models])
+        best = (np.where(free, scores, -inf).argmax(), np.where(free, -inf, scores).argmax())
+        kept = {*best, *np.flatnonzero(scores >= scores.max() - FORGOTTEN)}
+        overall = self.overall
+        return [model for i, model in enumerate(self.models) if i in kept or model is overall]
+
+    @property
+    def overall(self) -> Model:
+        """K = 1 with tau2 free: how all means are spread."""
+        return next(model for model in self.models if model.free and model.means.size == 1)
+
+
+def fit(x: Floats, v: Floats, warm: Models | None = None) -> Models:
+    """All models worth having of records at x with variances v.
+
+    Begins at `warm`, models of the same records a little earlier, unless they have changed much.
+    """
+    board = cells(x, v)
+    precision = float((1 / v).sum())
+    if warm is None or not warm.precision / MOVED <= precision <= warm.precision * MOVED:
+        models = _from_scratch(board, free=False) + _from_scratch(board, free=True)
+        return Models(tuple(models), x.size, precision)
+    models = _renewed(board, warm, free=False) + _renewed(board, warm, free=True)
+    return Models(tuple(models), x.size, warm.precision)
+
+
+def _from_scratch(board: Cells, *, free: bool) -> list[Model]:
+    one = converged(board, _one(board, free=free))
+    return [one, *_grown(board, one)]
+
+
+def _renewed(board: Cells, warm: Models, *, free: bool) -> list[Model]:
+    """What the models have become; with more components where the largest is the best."""
+    least = _least(board) if free else 0.0
+    models = [
+        converged(board, replace(model, tau2=max(model.tau2, least)))
+        for model in warm.worth_keeping()
+        if model.free == free
+    ]
+    best = int(Models(tuple(models), warm.count, 0.0).scores.argmax())
+    return [*models, *_grown(board, models[-1])] if best == len(models) - 1 else models
+
+
+def _grown(board: Cells, model: Model) -> Iterator[Model]:
+    """With one component more, and one more: the best one split in two, while that is worth it."""
+    cost = log(board.n.sum())
+    fell = False
+    while model.means.size < MOST:
+        if model.means.size != GROWN:
+            larger = split(board, model)
+        else:
+            larger = None if model.free else _classes(board)
+        if larger is None:
+            return
+        larger = converged(board, larger)
+        yield larger
+        gain = larger.loglik - model.loglik
+        falls = gain < cost * (larger.means.size - model.means.size)
+        if gain < WORTH or (falls and fell):
+            return
+        model, fell = larger, falls
+
+
+def _one(board: Cells, *, free: bool) -> Model:
+    """K = 1. tau2 starts at the moment estimate of DerSimonian and Laird."""
+    p = board.n / board.v
+    total = p.sum()
+    mean = (p * board.x).sum() / total
+    excess = (p * (board.x - mean) ** 2).sum() - board.n.sum() + 1
+    tau2 = excess / (total - (p / board.v).sum() / total) if board.n.sum() > 1 else 0.0
+    return Model(
+        np.array([mean]), np.ones(1), max(tau2, _least(board)) if free else 0.0, free, -inf
+    )
+
+
+def _least(board: Cells) -> float:
+    """Where tau2 starts if the records show none."""
+    return float(LEAST_SPREAD * board.n.sum() / (board.n / board.v).sum())
+
+
+def _classes(board: Cells) -> Model | None:
+    """The best partition of the records into classes, where it has more than growth has found."""
+    means, weights = partition(board)
+    if not GROWN < means.size <= MOST:
+        return None
+    return Model(means, weights, 0.0, False, -inf)
+
+
+def converged(board: Cells, model: Model) -> Model:
+    """The model that EM ends at from this one."""
+    loglik, means, weights, tau2 = fastest_em()(
+        board.x, board.v, board.n, model.means, model.weights, model.tau2, model.free, STEPS, GAIN
+    )
+    return Model(means, weights, tau2, model.free, loglik)
+
+
+def responsibilities(x: Floats, v: Floats, model: Model) -> Floats:
+    """r_kb: how probable it is that record b is of component k."""
+    d = x - model.means[:, None]
+    r = np.log(model.weights)[:, None] - 0.5 * d * d / (v + model.tau2)
+    r = np.exp(r - r.max(axis=0))
+    return np.asarray(r / r.sum(axis=0))
+
+
+def split(board: Cells, model: Model) -> Model | None:
+    """With one component made two: the one that gains most, each tried on its own records alone.
+
+    Trials of all of them cost about as much as a few steps of the whole.
+    """
+    em = fastest_em()
+    most, halves, of = -inf, None, 0
+    for k, r in enumerate(responsibilities(board.x, board.v, model)):
+        member = r > MEMBER
+        x, v, n = board.x[member], board.v[member], (board.n * r)[member]
+        size = n.sum()
+        if size < 2:
+            continue
+        m = model.means[k : k + 1]
+        whole = em(x, v, n, m, np.ones(1), model.tau2, False, 1, inf)[0]
+        sd = sqrt((n * (x - m) ** 2).sum() / size)
+        apart = np.array([m[0] - sd, m[0] + sd])
+        tau2 = model.tau2 / 4
+        two = em(x, v, n, apart, np.full(2, 0.5), tau2, model.free, TRIAL_STEPS, TRIAL_GAIN)
+        if two[0] - whole > most:
+            most, halves, of = two[0] - whole, two, k
+    if halves is None:
+        return None
+    _, means, weights, _ = halves
+    return Model(
+        np.concatenate((np.delete(model.means, of), means)),
+        np.concatenate((np.delete(model.weights, of), model.weights[of] * weights)),
+        model.tau2 / 4,
+        model.free,
+        -inf,
+    )
