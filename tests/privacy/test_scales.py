@@ -18,6 +18,7 @@ from colme.protocol.events import Begin
 from colme.protocol.rounds.paper import Paper
 from colme.protocol.rounds.tracking import Tracking
 from colme.protocol.settings import Settings
+from colme.relay import Relay
 from colme.rules.release import Blocks, Profile
 from support.twins import LATTICE, Reckoning, stream
 
@@ -32,6 +33,8 @@ def algorithms(epsilon: float) -> dict[str, Algorithm]:
         "paper in blocks": Paper(schedule=Blocks(epsilon), release_squares=True),
         "tracking": Tracking(),
         "tracking with squares": Tracking(release_squares=True),
+        "relay": Relay(release_squares=False),
+        "relay with squares": Relay(),
     }
 
 

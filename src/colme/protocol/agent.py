@@ -18,6 +18,7 @@ from colme.protocol import snapshot
 from colme.protocol.board.identity import InProcess
 from colme.protocol.events import EVERYTHING, Effects, Estimate, Event, Observe, Part
 from colme.protocol.own_data import Counts, OwnData
+from colme.protocol.relay.exchange import BoardExchange
 from colme.protocol.rounds.exchange import Rounds
 from colme.protocol.rounds.state import Phase
 from colme.protocol.settings import Settings
@@ -76,9 +77,16 @@ class Agent:
         return self._exchange
 
     @property
+    def boards(self) -> BoardExchange:
+        """What it exchanges of boards; an error where its algorithm has none."""
+        if not isinstance(self._exchange, BoardExchange):
+            raise LocalProtocolError("boards", self.settings.algorithm.name, "one with a board")
+        return self._exchange
+
+    @property
     def round(self) -> int:
-        """The last round begun; 0 before the first."""
-        return self.rounds.state.round
+        """The last round begun, or the last tick; 0 before the first."""
+        return self._exchange.round
 
     @property
     def phase(self) -> Phase:

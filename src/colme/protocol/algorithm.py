@@ -16,6 +16,11 @@ class Exchange(ABC):
     state: Any
     """All that it remembers, a dataclass: the part `exchange` of a snapshot."""
 
+    @property
+    @abstractmethod
+    def round(self) -> int:
+        """The last round begun, or the last tick; 0 before the first."""
+
     @abstractmethod
     def step(self, event: Event) -> Effects:
         """Take one event other than a sample. An illegal one raises and changes nothing."""

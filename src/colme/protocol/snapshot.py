@@ -71,7 +71,10 @@ def load(data: Mapping[str, Any], settings: Settings, *, exchange: type) -> Rest
         # Squares of blocks that were noised without them would go out with no noise.
         expected = f"{stream.with_squares}, as in the blocks released so far"
         raise SnapshotError("release_squares", squares, expected)
-    return Restored(stream, _typed(exchange, data.get(Part.EXCHANGE), Part.EXCHANGE, exact=False))
+    heard = data.get(Part.EXCHANGE)
+    if heard is None and not _required(exchange):
+        heard = {}  # It may be lost: others have it too.
+    return Restored(stream, _typed(exchange, heard, Part.EXCHANGE, exact=False))
 
 
 UNSAID = ("algorithm", "epsilon")

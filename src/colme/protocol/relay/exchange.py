@@ -52,8 +52,8 @@ class BoardAlgorithm(Algorithm):
     __slots__ = ()
 
     @abstractmethod
-    def answer(self, evidence: Evidence) -> Estimate:
-        """The owner's answer, never sent."""
+    def answer(self, evidence: Evidence, warm: object) -> tuple[Estimate, object]:
+        """The owner's answer, never sent; and what the next one may start from, as `warm`."""
 
 
 class BoardExchange(Exchange):
@@ -73,7 +73,7 @@ class BoardExchange(Exchange):
         self._identity = identity
         self.origin = origin_of_key(identity.key)
         """Mine, in the eyes of all others."""
-        self._round = 0
+        self._tick = 0
         # In name order: every run must repeat the same messages.
         self._owed_to = {name: Owed() for name in sorted(neighbours)}
         theirs = (identity.origin_of(name) for name in neighbours)
@@ -83,12 +83,14 @@ class BoardExchange(Exchange):
         # was spent leaves it here for the next one: nothing made of that noise goes out before
         # the noise itself is stored.
         self._unstored: frozenset[Part] = frozenset()
+        # What the last answer has learned of the others: only to be quicker next time.
+        self._learned: object = None
 
     @property
     def state(self) -> BoardState:
         """All that it remembers: the part `exchange` of a snapshot."""
         entries = {entry.origin: entry.to_bytes().hex() for entry in self.board}
-        return BoardState(round=self._round, entries=entries)
+        return BoardState(round=self._tick, entries=entries)
 
     @state.setter
     def state(self, state: BoardState) -> None:
@@ -99,32 +101,40 @@ class BoardExchange(Exchange):
         entries = [_stored(origin, text) for origin, text in state.entries.items()]
         for entry in entries:
             self.board.merge(entry)
-        self._round = state.round
+        self._tick = state.round
         for owed in self._owed_to.values():
             owed.start_anew()
 
     def estimate(self) -> Estimate:
         """What my exact mean and everybody's releases say together."""
+        estimate, self._learned = self._algorithm.answer(self.evidence, self._learned)
+        return estimate
+
+    @property
+    def round(self) -> int:
+        """The last tick; 0 before the first."""
+        return self._tick
+
+    @property
+    def evidence(self) -> Evidence:
+        """All that the answer rests on: for the owner alone."""
         own = self._own
-        return self._algorithm.answer(
-            Evidence(
-                round=self._round,
-                own_mean=own.stream.mean,
-                own_count=own.stream.count,
-                own_variance=own.own_variance,
-                known=not own.squares,
-                margin=own.margin,
-                bounds=own.profile.bounds,
-                origin=self.origin,
-                records=self.board.records,
-            )
+        return Evidence(
+            round=self._tick,
+            own_mean=own.stream.mean,
+            own_count=own.stream.count,
+            own_variance=own.own_variance,
+            known=not own.squares,
+            bounds=own.profile.bounds,
+            origin=self.origin,
+            records=self.board.records,
         )
 
     def step(self, event: Event) -> Effects:
         """Take one event."""
         match event:
             case Begin(number, noise):
-                return self._tick(number, noise)
+                return self._publish_and_send(number, noise)
             case Received(peer, RecordsMessage(entries)):
                 return self._take_in(peer, entries)
             case Received(peer, DigestMessage() as message):
@@ -140,9 +150,9 @@ class BoardExchange(Exchange):
             case Observe():
                 raise LocalProtocolError("event", "a sample", "an agent, which takes it in itself")
 
-    def _tick(self, number: int, noise: tuple[int, ...]) -> Effects:
-        if not self._round < number <= LARGEST_ROUND:
-            raise LocalProtocolError("round", number, f"a round after {self._round}")
+    def _publish_and_send(self, number: int, noise: tuple[int, ...]) -> Effects:
+        if not self._tick < number <= LARGEST_ROUND:
+            raise LocalProtocolError("round", number, f"a round after {self._tick}")
         self._require_newest_state()
         due = self._own.draws_due
         # After all checks: a tick that is refused must not spend noise.
@@ -150,7 +160,7 @@ class BoardExchange(Exchange):
         if due:
             self._unstored = EVERYTHING
         # The number alone is not worth storing a whole board for: any later one will do.
-        self._round = number
+        self._tick = number
         self._post_my_record()
         send = [
             (name, message)

@@ -98,6 +98,11 @@ class Rounds(Exchange):
         self.state = state
 
     @property
+    def round(self) -> int:
+        """The last round begun; 0 before the first."""
+        return self.state.round
+
+    @property
     def release(self) -> Release | None:
         """My released mean, as my neighbours see it; None before the first."""
         return self._own.release(self._algorithm.rule)
