@@ -392,6 +392,17 @@ def test_the_answer_rests_on_the_own_data_and_all_records() -> None:
     assert me.estimate().value == 0.3
     evidence = algorithm.evidence
     assert (evidence.round, evidence.own_mean, evidence.own_count) == (3, 0.3, 11)
-    assert (evidence.own_variance, evidence.known, evidence.margin) == (0.1, True, 0.25)
+    assert (evidence.own_variance, evidence.known) == (0.1, True)
     assert (evidence.bounds, evidence.origin) == ((0, 1), mine.origin)
     assert evidence.records == tuple(sorted((mine, written("a")), key=lambda one: one.origin))
+
+
+def test_an_answer_starts_from_what_the_last_one_learned() -> None:
+    own, algorithm = Releases(), Answers()
+    me = exchange("me", ["a"], own=own, algorithm=algorithm)
+    own.stream.mean, own.stream.count = 0.3, 11
+    started_from = []
+    for _ in range(3):
+        me.estimate()
+        started_from.append(algorithm.warm)
+    assert started_from == [None, 1, 2]
