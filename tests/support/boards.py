@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from colme.errors import LocalProtocolError
+from colme.protocol.board.evidence import Evidence
 from colme.protocol.board.identity import BoardIdentity, InProcess
 from colme.protocol.board.record import Entry, Record
 from colme.protocol.events import Begin, Effects, Estimate, Received, Returned
@@ -59,7 +60,6 @@ class Releases:
     released: float = 0.0
     stream: Any = field(default_factory=lambda: SimpleNamespace(incarnation=0, blocks=0))
     own_variance: float = 0.1
-    margin: float = 0.25
 
     @property
     def draws_due(self) -> tuple[float, ...]:
@@ -88,18 +88,19 @@ class Releases:
 
 
 class Answers:
-    """An algorithm that keeps the evidence it was asked about."""
+    """An algorithm that keeps what it was asked about, and counts."""
 
-    def answer(self, evidence: Any) -> Estimate:
-        self.evidence = evidence
-        return Estimate(
+    def answer(self, evidence: Evidence, warm: object) -> tuple[Estimate, object]:
+        self.evidence, self.warm = evidence, warm
+        estimate = Estimate(
             round=evidence.round,
             value=evidence.own_mean,
-            margin=evidence.margin,
+            margin=0.25,
             local=evidence.own_mean,
             class_size=1,
             trust=0.0,
         )
+        return estimate, 1 if warm is None else 2
 
 
 def exchange(

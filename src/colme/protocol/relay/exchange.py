@@ -193,39 +193,35 @@ class BoardExchange(Exchange):
 
     def _is_my_release(self, heard: Record) -> bool:
         """Whether it has my noise. What I declare of my data may have changed since."""
-        mine = self._unsigned()
-        return (heard.count, heard.mean, heard.square) == (mine.count, mine.mean, mine.square)
-
-    def _unsigned(self) -> Record:
-        """My release as all may see it. There is one."""
-        own = self._own
-        weighed = own.weighed()
-        assert weighed is not None
-        return Record(
-            key=self._identity.key,
-            incarnation=weighed.incarnation,
-            sequence=weighed.blocks,
-            count=weighed.count,
-            past_count=weighed.past_count,
-            past_draws=weighed.past_draws,
-            epsilon=own.profile.epsilon,
-            bounds=own.profile.bounds,
-            mean=weighed.mean,
-            variance=None if own.squares else own.profile.sigma2,
-            square=weighed.square,
-            signature=bytes(SIGNATURE_SIZE),
+        mine = self._own.weighed()
+        return mine is not None and (
+            (heard.count, heard.mean, heard.square) == (mine.count, mine.mean, mine.square)
         )
 
     def _post_my_record(self) -> None:
-        """Put my release on the board, if it is not there yet."""
-        stream = self._own.stream
-        posted = self.board.get(self.origin)
-        if stream.blocks == 0 or (
-            posted is not None and posted.order == (stream.incarnation, stream.blocks)
-        ):
+        """Put my release on the board, if there is one and it is not there yet."""
+        own, posted = self._own, self.board.get(self.origin)
+        mine = own.weighed()
+        if mine is None:
             return
-        record = self._unsigned()
-        self.board.merge(record.with_signature(self._identity.sign(record.content())))
+        # By its place, whatever else I may declare by now: two records of one place would bar me.
+        if posted is not None and posted.order == (mine.incarnation, mine.blocks):
+            return
+        unsigned = Record(
+            key=self._identity.key,
+            incarnation=mine.incarnation,
+            sequence=mine.blocks,
+            count=mine.count,
+            past_count=mine.past_count,
+            past_draws=mine.past_draws,
+            epsilon=own.profile.epsilon,
+            bounds=own.profile.bounds,
+            mean=mine.mean,
+            variance=None if own.squares else own.profile.sigma2,
+            square=mine.square,
+            signature=bytes(SIGNATURE_SIZE),
+        )
+        self.board.merge(unsigned.with_signature(self._identity.sign(unsigned.content())))
         self._unstored |= {Part.EXCHANGE}
         for owed in self._owed_to.values():
             owed.add([self.origin])
