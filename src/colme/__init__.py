@@ -4,12 +4,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from colme.graph import Graph
+from colme.inference.answer import Own, Posterior, posterior
+from colme.network import Network
 from colme.privacy.mechanism import SecureLaplace, SeededLaplace
 from colme.protocol.agent import Agent
-from colme.protocol.network import Network
 from colme.protocol.rounds.paper import Paper
 from colme.protocol.rounds.tracking import Tracking
 from colme.protocol.settings import Settings
+from colme.relay import Relay
 from colme.rules.decision import (
     Bernstein,
     DecisionRule,
@@ -39,10 +41,13 @@ __all__ = [
     "Node",
     "OptimisticDistance",
     "Oracle",
+    "Own",
     "Paper",
+    "Posterior",
     "PowerTheta",
     "Profile",
     "Prospect",
+    "Relay",
     "Release",
     "Scenario",
     "SecureLaplace",
@@ -52,6 +57,7 @@ __all__ = [
     "TightBernstein",
     "Tracking",
     "paper_theta",
+    "posterior",
     "simulate",
 ]
 

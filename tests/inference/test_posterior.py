@@ -5,8 +5,8 @@ import pytest
 
 from colme.inference.mixture import Models, fit
 from colme.inference.posterior import Believers, moments
-from support.boards import World, classes, variances, world
 from support.plain_posterior import PlainModel, fitted, posterior
+from support.released import World, classes, variances, world
 
 AGENTS = 30
 

@@ -6,7 +6,7 @@ import pytest
 from colme.inference.variances import average, own_error, released_variances
 from colme.rules.release import laplace_scale
 from colme.rules.weighing import WeighedBlocks, blend, blocks
-from support.boards import HALF_RANGE
+from support.released import HALF_RANGE
 
 
 def released(
@@ -39,7 +39,7 @@ def test_raw_variances_are_right_on_average_and_have_the_errors_they_say(epsilon
     generator = np.random.default_rng(1)
     samples = np.clip(generator.normal(0.2, sigma2**0.5, (agents, count)), -HALF_RANGE, HALF_RANGE)
     mean, square = released(samples, epsilon, generator)
-    made, same = blend(epsilon, count), np.ones(agents)
+    made, same = blend(WeighedBlocks(epsilon), count), np.ones(agents)
     raw, error = released_variances(
         square,
         mean,

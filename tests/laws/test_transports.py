@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from colme.errors import RemoteProtocolError
+from colme.network import Network
 from colme.node.metrics import Metrics
 from colme.node.rounds.journal import Journal
 from colme.node.session import Admission, Agreement, link
@@ -24,8 +25,7 @@ from colme.node.tasks import running
 from colme.node.wire import Refused, Standing, pb
 from colme.protocol.agent import Agent
 from colme.protocol.events import Begin, Deadline, Effects, Event, Received
-from colme.protocol.messages import Message
-from colme.protocol.network import Network
+from colme.protocol.messages import RoundMessage, of_round
 from colme.protocol.rounds.paper import Paper
 from colme.protocol.rounds.state import Phase
 from colme.protocol.settings import Settings
@@ -48,11 +48,11 @@ class Way(ABC):
     """From agent a to agent b."""
 
     def __init__(self) -> None:
-        self.sent: list[Message] = []
+        self.sent: list[RoundMessage] = []
         """What a asked for, in order."""
-        self.heard: list[Message] = []
+        self.heard: list[RoundMessage] = []
         """What b got of it, in order."""
-        self.hasty: list[Message] = []
+        self.hasty: list[RoundMessage] = []
         """What b got before it could be read from a's disk, where a has one."""
 
     @abstractmethod
@@ -78,7 +78,7 @@ class InMemory(Way):
 
     def _of_a(self, event: Event) -> Effects:
         effects = self._step["a"](event)
-        self.sent += [message for _, message in effects.send]
+        self.sent += [of_round(message) for _, message in effects.send]
         return effects
 
     def _of_b(self, event: Event) -> Effects:
@@ -86,7 +86,7 @@ class InMemory(Way):
             if self._broken:
                 self._broken = False
                 raise RemoteProtocolError("a", "line", "cut", "one that holds")
-            self.heard.append(event.message)
+            self.heard.append(of_round(event.message))
         return self._step["b"](event)
 
     async def round(self) -> None:
@@ -122,7 +122,7 @@ class Sessions(Way):
         )
         self._journal.open(self._agent)
 
-    def receive(self, message: Message) -> None:
+    def receive(self, message: RoundMessage) -> None:
         """What b's listener tells b."""
         self.heard.append(message)
         if stored_progress(self._folder).round < message.round:
@@ -143,7 +143,7 @@ class Sessions(Way):
             self._do(self._agent.step(Deadline()))  # b says nothing in return.
 
     def _do(self, effects: Effects) -> None:
-        self.sent += [message for _, message in effects.send]
+        self.sent += [of_round(message) for _, message in effects.send]
         self._journal.apply(effects)
 
     async def all_that_was_posted(self) -> None:
@@ -190,7 +190,7 @@ class Called:
         self._way.hellos += 1
         return self._admission.admit(peer, hello, Standing(epoch=1, round=0))
 
-    def receive(self, peer: str, message: Message) -> None:
+    def receive(self, peer: str, message: RoundMessage) -> None:
         self._way.receive(message)
 
     def kept_out(self, error: Refused) -> None:
@@ -243,7 +243,7 @@ def call_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(link, "FIRST_PAUSE", 0.02)
 
 
-def is_in_order(heard: Sequence[Message], sent: Sequence[Message]) -> bool:
+def is_in_order(heard: Sequence[RoundMessage], sent: Sequence[RoundMessage]) -> bool:
     """Whether all of it was sent, in this order, each once."""
     rest = iter(sent)
     return all(message in rest for message in heard)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from colme.algorithms import named
 from colme.cli.app import run
 from colme.errors import ConfigError, StoreError
 from colme.node.config import FileSource, NodeConfig
@@ -22,7 +23,6 @@ from colme.node.state.database import FILE
 from colme.node.trial import CONFIG
 from colme.privacy.ledger import Past
 from colme.protocol.agent import Agent
-from colme.protocol.algorithms import named
 from colme.protocol.events import Begin
 from colme.protocol.settings import Settings
 from colme.rules.release import Profile

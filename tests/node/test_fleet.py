@@ -11,6 +11,7 @@ from socket import create_server
 
 import pytest
 
+from colme.algorithms import ALGORITHMS
 from colme.cli.app import run
 from colme.errors import NodeError
 from colme.node.config import NodeConfig, SyntheticSource, split_address
@@ -18,7 +19,6 @@ from colme.node.samples import Synthetic, make_noise
 from colme.node.state import Overview
 from colme.node.trial import Fleet, Member, Outcome, Plan, outcome, prepare
 from colme.protocol.agent import Agent
-from colme.protocol.algorithms import ALGORITHMS
 from colme.protocol.events import Begin, Estimate, Received
 
 PLAN = Plan(

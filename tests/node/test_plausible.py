@@ -7,13 +7,13 @@ from math import inf
 import numpy as np
 import pytest
 
+from colme.network import Network
 from colme.node.rounds.plausible import require_plausible
 from colme.node.wire import Reason, Refused
 from colme.privacy.mechanism import SeededLaplace
 from colme.protocol.agent import Agent
 from colme.protocol.events import Effects
-from colme.protocol.messages import ConsensusMessage
-from colme.protocol.network import Network
+from colme.protocol.messages import ConsensusMessage, of_round
 from colme.protocol.rounds.paper import Paper
 from colme.protocol.settings import Settings
 from colme.rules.decision import Bernstein, PowerTheta
@@ -96,7 +96,7 @@ class Suspicious(Network):
 
     def _post(self, sender: str, effects: Effects) -> None:
         for receiver, message in effects.send:
-            require_plausible(sender, message, self.agents[receiver].settings)
+            require_plausible(sender, of_round(message), self.agents[receiver].settings)
             self.looked_at += 1
         super()._post(sender, effects)
 

@@ -11,7 +11,7 @@ from grpc.aio._call import StreamStreamCall
 from colme.node.node import Node
 from colme.node.session import check, link
 from colme.node.wire import pb
-from colme.protocol.messages import ConsensusMessage, Message, ReleaseMessage, SizeMessage
+from colme.protocol.messages import ConsensusMessage, ReleaseMessage, RoundMessage, SizeMessage
 from support.neighbours import Caller, Hearer, Neighbours, calling, hearing, welcome
 from support.waiting import PATIENCE, until
 
@@ -24,7 +24,7 @@ def call_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(link, "FIRST_PAUSE", 0.02)
 
 
-def answers(number: int) -> list[Message]:
+def answers(number: int) -> list[RoundMessage]:
     """All that c says in a round."""
     return [
         ReleaseMessage(round=number, release=None),

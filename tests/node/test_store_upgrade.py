@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from colme.algorithms import named
 from colme.cli.app import run
 from colme.errors import ConfigError, SnapshotError, StoreError
 from colme.node.node import Node
@@ -19,7 +20,6 @@ from colme.node.state.database import FILE, SCHEMA
 from colme.node.wire import Standing
 from colme.privacy.ledger import Ledger, entry_between
 from colme.protocol.agent import Agent
-from colme.protocol.algorithms import named
 from colme.protocol.events import Begin, Deadline, Part
 from colme.protocol.upgrades import upgraded
 from support.driven import driven

@@ -27,8 +27,8 @@ from colme.node.wire import (
 from colme.protocol.messages import (
     LARGEST_ROUND,
     ConsensusMessage,
-    Message,
     ReleaseMessage,
+    RoundMessage,
     SizeMessage,
 )
 from colme.rules.release import LARGEST, Release
@@ -49,7 +49,7 @@ SIZES = st.integers(0, 2**32 - 1).flatmap(
         accepts=st.booleans(),
     )
 )
-MESSAGES: st.SearchStrategy[Message] = st.one_of(
+MESSAGES: st.SearchStrategy[RoundMessage] = st.one_of(
     st.builds(ReleaseMessage, round=ROUNDS, release=st.none() | RELEASES),
     SIZES,
     st.builds(
@@ -59,18 +59,18 @@ MESSAGES: st.SearchStrategy[Message] = st.one_of(
 
 
 @given(message=MESSAGES, sequence=st.integers(0, 2**64 - 1))
-def test_every_message_arrives_as_it_was_sent(message: Message, sequence: int) -> None:
+def test_every_message_arrives_as_it_was_sent(message: RoundMessage, sequence: int) -> None:
     frame = parse_frame("b", encode(message, sequence))
     assert frame.sequence == sequence
     assert message_in("b", frame) == message
 
 
 @given(message=MESSAGES)
-def test_a_message_is_far_below_the_limit(message: Message) -> None:
+def test_a_message_is_far_below_the_limit(message: RoundMessage) -> None:
     assert len(encode(message, 2**64 - 1)) < 100
 
 
-PINNED: list[tuple[Message, int, str]] = [
+PINNED: list[tuple[RoundMessage, int, str]] = [
     (ReleaseMessage(round=1, release=None), 1, "08011a020801"),
     (
         ReleaseMessage(round=300, release=Release(count=41, mean=0.25, variance=0.0625, beta=0.5)),
@@ -103,13 +103,13 @@ PINNED: list[tuple[Message, int, str]] = [
 
 @pytest.mark.parametrize(("message", "sequence", "sent"), PINNED)
 def test_the_bytes_are_those_that_nodes_of_the_first_version_send(
-    message: Message, sequence: int, sent: str
+    message: RoundMessage, sequence: int, sent: str
 ) -> None:
     assert encode(message, sequence).hex() == sent
     assert message_in("b", parse_frame("b", bytes.fromhex(sent))) == message
 
 
-@pytest.mark.parametrize("made", [*get_args(Message), Release, Standing])
+@pytest.mark.parametrize("made", [*get_args(RoundMessage), Release, Standing])
 def test_a_dataclass_and_its_proto_have_the_same_fields(made: type[Any]) -> None:
     """A field stands in both or in none, and may be absent in both or in none."""
     described = pb.DESCRIPTOR.message_types_by_name[made.__name__]
@@ -127,7 +127,7 @@ def test_a_dataclass_and_its_proto_have_the_same_fields(made: type[Any]) -> None
 def test_every_message_has_an_arm_of_its_own_and_every_arm_but_hello_a_message() -> None:
     arms = pb.Frame.DESCRIPTOR.oneofs_by_name["content"].fields
     names = [arm.message_type.name for arm in arms if arm.message_type is not None]
-    assert sorted(names) == sorted(["Hello", *(made.__name__ for made in get_args(Message))])
+    assert sorted(names) == sorted(["Hello", *(made.__name__ for made in get_args(RoundMessage))])
 
 
 def test_the_same_message_has_the_same_bytes() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from colme.protocol.network import Network
+from colme.network import Network
 from colme.rules.consensus import stepped_alpha, theorem_alpha
 from colme.rules.decision import DecisionRule, Oracle, Situation
 from colme.rules.release import Profile, laplace_scale

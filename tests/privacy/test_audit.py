@@ -17,13 +17,14 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import beta
 
+from colme.network import NoiseSource
 from colme.privacy.mechanism import SecureLaplace, SeededLaplace
 from colme.protocol.agent import Agent
 from colme.protocol.events import Begin
-from colme.protocol.network import NoiseSource
 from colme.protocol.rounds.paper import Paper
 from colme.protocol.settings import Settings
 from colme.protocol.stream import Stream
+from colme.relay import Relay
 from colme.rules.decision import Oracle
 from colme.rules.release import (
     EVERY_SAMPLE,
@@ -33,6 +34,7 @@ from colme.rules.release import (
     ReleaseSchedule,
     Weights,
 )
+from colme.rules.weighing import WeighedBlocks, blend
 
 TRIALS = 20_000
 CONFIDENCE = 0.999
@@ -105,6 +107,12 @@ def total_of(mean: float, count: int, profile: Profile) -> int:
     return round((mean - profile.midpoint) / profile.lattice_step * count)
 
 
+def relaying(epsilon: float) -> Settings:
+    profile = Profile.bounded(LOW, HIGH, epsilon=epsilon)
+    algorithm = Relay(release_squares=False)
+    return Settings(name="me", neighbours=(), profile=profile, algorithm=algorithm)
+
+
 @dataclass
 class Release:
     """The code under audit: a block that ends and holds the sample in question is released.
@@ -120,7 +128,7 @@ class Release:
 
     def before_the_draw(self, sample: float) -> Stream:
         profile = self.settings.profile
-        schedule = self.settings.algorithm.schedule_for(profile)
+        schedule = self.settings.schedule
         stream = Stream()
         for _ in range(schedule.next_end(0)):
             stream.observe(REST, profile, schedule)
@@ -132,7 +140,7 @@ class Release:
 
     def publish(self, stream: Stream, noise: NoiseSource) -> int:
         profile = self.settings.profile
-        schedule = self.settings.algorithm.schedule_for(profile)
+        schedule = self.settings.schedule
         draws = tuple(noise(profile.lattice_scale) for _ in range(stream.blocks_due))
         stream.publish(draws, schedule, squares=False)
         mean = stream.released_mean(profile, stream.released_count)
@@ -145,6 +153,24 @@ class Release:
 
     def __call__(self, sample: float, noise: NoiseSource) -> Sequence[int]:
         return (self.publish(self.trial(sample), noise),)
+
+
+class Weighed(Release):
+    """The same where blocks are weighed: an observer knows the weights, and takes the past off."""
+
+    def publish(self, stream: Stream, noise: NoiseSource) -> int:
+        profile = self.settings.profile
+        schedule = self.settings.schedule
+        assert isinstance(schedule, WeighedBlocks)
+        past = stream.released.sum + stream.noise.sum
+        draws = tuple(noise(profile.lattice_scale) for _ in range(stream.blocks_due))
+        size, before = stream.closed_count - stream.released_count, stream.released_count
+        stream.publish(draws, schedule, squares=False)
+        made = blend(schedule, stream.released_count)
+        total = total_of(stream.released_mean(profile, made.weight), made.weight, profile)
+        assert made.weight > blend(schedule, before).weight
+        # A float has fewer digits than the weighed sum, and more than enough for the block's.
+        return round((total - past) / schedule.weights(size, 1).sum)
 
 
 class ReleasedTwice(Release):
@@ -213,6 +239,28 @@ def test_a_release_loses_epsilon_and_no_more(
     assert POWER * epsilon <= bound <= epsilon
 
 
+@every_epsilon
+def test_a_weighed_release_loses_epsilon_and_no_more(epsilon: float) -> None:
+    mechanism = Weighed(relaying(epsilon))
+    scales = [mechanism.settings.profile.lattice_scale]
+    bound = audit(mechanism, SeededLaplace(11), scales, trials=50_000)
+    assert POWER * epsilon <= bound <= epsilon
+
+
+@every_epsilon
+def test_the_audit_catches_noise_that_is_not_weighed_as_its_block_is(epsilon: float) -> None:
+    """Half the weight for the noise is half the noise: a loss of 2 epsilon."""
+
+    class Halved(Weighed):
+        def publish(self, stream: Stream, noise: NoiseSource) -> int:
+            return super().publish(stream, lambda scale: noise(scale / 2))
+
+    mechanism = Halved(relaying(epsilon))
+    scales = [mechanism.settings.profile.lattice_scale / 2]
+    bound = audit(mechanism, SeededLaplace(12), scales)
+    assert POWER * 2 * epsilon <= bound <= 2 * epsilon
+
+
 @every_schedule
 @every_epsilon
 def test_an_agent_releases_what_was_audited(
@@ -222,7 +270,7 @@ def test_an_agent_releases_what_was_audited(
     mechanism = Release(settings_for(epsilon, schedule(epsilon)))
     agent = Agent(mechanism.settings)
     profile = mechanism.settings.profile
-    end = mechanism.settings.algorithm.schedule_for(profile).next_end
+    end = mechanism.settings.schedule.next_end
     for _ in range(end(0)):
         agent.observe(REST)
     agent.step(Begin(1, (4321,)))

@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from colme.errors import ColmeError
+from colme.network import Network
 from colme.node.wire import encode
 from colme.privacy.mechanism import SeededLaplace
 from colme.protocol.agent import Agent
 from colme.protocol.algorithm import Algorithm
 from colme.protocol.events import Begin, Deadline, Effects, Event, Observe, Part, Returned
-from colme.protocol.network import Network
+from colme.protocol.messages import of_round
 from colme.protocol.rounds.paper import Paper
 from colme.protocol.rounds.tracking import Tracking
 from colme.protocol.settings import Settings
@@ -59,7 +60,7 @@ class Overheard(Agent):
     def step(self, event: Event) -> Effects:
         due = self.draws_due if isinstance(event, Begin) else ()
         effects = super().step(event)
-        sent = [(peer, encode(message)) for peer, message in effects.send]
+        sent = [(peer, encode(of_round(message))) for peer, message in effects.send]
         self.steps.append((due, event, effects.persist, sent, self.released_trust))
         if isinstance(event, Begin):
             self.trusts.append(self.counts.taken > 0 and self.estimate.collaborative)

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from colme.network import Network
 from colme.protocol.agent import Agent
 from colme.protocol.events import TOGETHER, Begin, Effects, Estimate
 from colme.protocol.messages import ConsensusMessage, Message
-from colme.protocol.network import Network
 from colme.protocol.rounds.paper import Paper
 from colme.protocol.settings import Settings
 from colme.rules.release import LARGEST, Profile

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from colme.graph import Graph
+from colme.network import Network
 from colme.privacy.mechanism import SeededLaplace
 from colme.protocol.agent import Agent
 from colme.protocol.events import Begin, Received
-from colme.protocol.network import Network
 from colme.protocol.settings import Settings
 from colme.rules.release import Profile
 from colme.sim.graphs import random_regular

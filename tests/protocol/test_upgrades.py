@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from colme.algorithms import named
 from colme.errors import SnapshotError
 from colme.protocol import messages
 from colme.protocol.agent import Agent
-from colme.protocol.algorithms import named
 from colme.protocol.events import Begin, Event, Observe, Received
 from colme.protocol.messages import Message
 from colme.protocol.upgrades import UPGRADES, VERSION, upgraded

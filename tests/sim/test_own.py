@@ -13,8 +13,8 @@ import pytest
 
 from colme import naming
 from colme.errors import ConfigError
+from colme.network import Network
 from colme.privacy.mechanism import SeededLaplace
-from colme.protocol.network import Network
 from colme.protocol.rounds.paper import Paper
 from colme.rules.decision import (
     Bernstein,

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from colme.graph import Graph
+from colme.network import Network
 from colme.protocol.agent import Agent
-from colme.protocol.network import Network
 from colme.protocol.settings import Settings
 from colme.rules.pooling import largest_weight
 from colme.rules.release import Blocks, Profile

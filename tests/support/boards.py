@@ -1,122 +1,186 @@
-"""Boards of made-up releases, and agents that have exact means of their own."""
+"""Records that anybody may have written, and agents that do nothing but exchange boards."""
 
-from dataclasses import dataclass, replace
-from math import sqrt
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+from typing import Any, cast
 
-import numpy as np
-from numpy.typing import NDArray
+from colme.errors import LocalProtocolError
+from colme.protocol.board.evidence import Evidence
+from colme.protocol.board.identity import BoardIdentity, InProcess
+from colme.protocol.board.record import Entry, Record
+from colme.protocol.events import Begin, Effects, Estimate, Received, Returned
+from colme.protocol.relay.exchange import BoardAlgorithm, BoardExchange
+from colme.rules.release import Profile
 
-from colme.inference.answers import Owners, Releases
-from colme.rules.release import laplace_scale
-from colme.rules.weighing import WeighedBlocks, blend, blocks
-
-Floats = NDArray[np.float64]
-
-SIGMA2 = 0.25
-HALF_RANGE = sqrt(3) / 2
-"""The paper's: data uniform about their mean, with a standard deviation of a half."""
+PROFILE = Profile.bounded(0, 1, epsilon=1, sigma2=0.1)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+def written(
+    identity: BoardIdentity | str,
+    *,
+    incarnation: int = 0,
+    sequence: int = 1,
+    mean: float = 0.5,
+    **others: Any,
+) -> Record:
+    """A record of somebody's, signed."""
+    by = InProcess(identity) if isinstance(identity, str) else identity
+    facts: dict[str, Any] = {
+        "count": 8 * sequence,
+        "epsilon": 1.0,
+        "bounds": (0.0, 1.0),
+        "variance": 0.1,
+        "square": None,
+    }
+    record = Record(
+        key=by.key,
+        incarnation=incarnation,
+        sequence=sequence,
+        mean=mean,
+        signature=bytes(64),
+        **(facts | others),
+    )
+    return replace(record, signature=by.sign(record.content()))
+
+
+def contents(entries: Iterable[Entry]) -> dict[str, bytes]:
+    """What a board says, whoever's signatures it holds."""
+    return {entry.origin: entry.content() for entry in entries}
+
+
+@dataclass
+class Releases:
+    """Stands in for an agent's own data: each block that is due gets its mean from the noise."""
+
+    profile: Profile = PROFILE
+    squares: bool = False
+    due: int = 0
+    released: float = 0.0
+    stream: Any = field(default_factory=lambda: SimpleNamespace(incarnation=0, blocks=0))
+    own_variance: float = 0.1
+
+    @property
+    def draws_due(self) -> tuple[float, ...]:
+        return (1.0,) * self.due
+
+    def publish(self, noise: tuple[int, ...]) -> None:
+        if len(noise) != self.due:
+            raise LocalProtocolError("noise", len(noise), f"{self.due}")
+        self.stream.blocks += self.due
+        self.due = 0
+        if noise:
+            self.released = noise[-1] / 100
+
+    def weighed(self) -> Any:
+        if self.stream.blocks == 0:
+            return None
+        return SimpleNamespace(
+            incarnation=self.stream.incarnation,
+            blocks=self.stream.blocks,
+            count=8 * self.stream.blocks,
+            past_count=0,
+            past_draws=0,
+            mean=self.released,
+            square=None,
+        )
+
+
+class Answers:
+    """An algorithm that keeps what it was asked about, and counts."""
+
+    def answer(self, evidence: Evidence, warm: object) -> tuple[Estimate, object]:
+        self.evidence, self.warm = evidence, warm
+        estimate = Estimate(
+            round=evidence.round,
+            value=evidence.own_mean,
+            margin=0.25,
+            local=evidence.own_mean,
+            class_size=1,
+            trust=0.0,
+        )
+        return estimate, 1 if warm is None else 2
+
+
+def exchange(
+    name: str,
+    neighbours: Iterable[str],
+    *,
+    own: Releases | None = None,
+    identity: BoardIdentity | None = None,
+    algorithm: Answers | None = None,
+    **options: Any,
+) -> BoardExchange:
+    """The exchange of one agent, by default in one process with all others."""
+    return BoardExchange(
+        cast(BoardAlgorithm, algorithm or Answers()),
+        cast(Any, own or Releases()),
+        tuple(neighbours),
+        identity or InProcess(name),
+        **options,
+    )
+
+
+def heard(peer: str, message: Any) -> Received:
+    """An event that brings a message."""
+    return Received(peer, message)
+
+
+@dataclass
+class Flight:
+    """A message on its way."""
+
+    sender: str
+    receiver: str
+    message: Any
+
+
 class World:
-    """A board, the exact means behind it, and the truth."""
+    """Agents on a graph, with messages that a test may lose, repeat and bring out of order."""
 
-    board: Releases
-    owners: Owners
-    truth: Floats
+    def __init__(self, graph: Mapping[str, Iterable[str]], **options: Any) -> None:
+        self.own = {name: Releases() for name in graph}
+        self.agents = {
+            name: exchange(name, peers, own=self.own[name], **options)
+            for name, peers in graph.items()
+        }
+        self.edges = [(name, peer) for name, peers in graph.items() for peer in peers]
+        self.in_flight: deque[Flight] = deque()
+        self.round = 0
+        self.sent: list[Any] = []
 
+    def tick(self, name: str, noise: tuple[int, ...] = ()) -> Effects:
+        """One agent's tick; each draw is a block."""
+        self.round += 1
+        self.own[name].due = len(noise)
+        effects = self.agents[name].step(Begin(self.round, noise))
+        for receiver, message in effects.send:
+            self.sent.append(message)
+            self.in_flight.append(Flight(name, receiver, message))
+        return effects
 
-def world(truth: Floats, *, count: int, epsilon: float, generator: np.random.Generator) -> World:
-    """Agents with these means, `count` samples each, in blocks with Laplace noise."""
-    agents = truth.size
-    sums, weighed, weights, taken = np.zeros(agents), np.zeros(agents), 0.0, 0
-    schedule = WeighedBlocks(epsilon)
-    for samples, draws in blocks(schedule, 0, 0):
-        if taken + samples > count:
-            break
-        sum_ = samples * truth + _noise_free_sum(samples, agents, generator)
-        noise = generator.laplace(0, laplace_scale(HALF_RANGE, epsilon), agents)
-        weight = schedule.weights(samples, draws).sum
-        weighed += weight * (sum_ + noise)
-        weights += weight * samples
-        sums += sum_
-        taken += samples
-    rest = count - taken
-    sums += rest * truth + _noise_free_sum(rest, agents, generator)
-    return World(
-        board=table(weighed / weights, epsilon=epsilon, count=count),
-        owners=owners(sums / count, count=count),
-        truth=truth,
-    )
+    def deliver(self, flight: Flight) -> None:
+        """Bring one message, which may have been brought before."""
+        self.agents[flight.receiver].step(heard(flight.sender, flight.message))
 
+    def reconnect(self) -> None:
+        """All that was on its way is lost, and everybody finds everybody back."""
+        self.in_flight.clear()
+        for name, peer in self.edges:
+            self.agents[name].step(Returned(peer))
 
-def _noise_free_sum(samples: int, agents: int, generator: np.random.Generator) -> Floats:
-    if samples > 60:
-        return generator.normal(0, sqrt(SIGMA2 * samples), agents)
-    return np.sum(generator.uniform(-HALF_RANGE, HALF_RANGE, (samples, agents)), axis=0)
+    def until_quiet(self, ticks: int) -> int:
+        """Tick, and deliver everything, until nothing is sent; how many ticks that took."""
+        for passed in range(ticks):
+            for name in self.agents:
+                self.tick(name)
+            if not self.in_flight:
+                return passed
+            while self.in_flight:
+                self.deliver(self.in_flight.popleft())
+        raise AssertionError(f"still talking after {ticks} ticks")
 
-
-def table(x: Floats, *, epsilon: float, count: int) -> Releases:
-    """Of released means, all of as many samples and with the variance declared."""
-    same = np.ones(x.size)
-    made = blend(epsilon, count)
-    return Releases(
-        x=x,
-        data=made.data * same,
-        noise=made.noise * same,
-        half_range=HALF_RANGE * same,
-        variance=SIGMA2 * same,
-        error=0 * same,
-        origin=0.5,
-        unit=HALF_RANGE,
-    )
-
-
-def owners(x_bar: Floats, *, count: int) -> Owners:
-    """Of these exact means, each with the record of its own number."""
-    same = np.ones(x_bar.size)
-    return Owners(
-        mean=x_bar,
-        count=count * same,
-        variance=SIGMA2 * same,
-        known=np.ones(x_bar.size, dtype=np.bool_),
-        half_range=HALF_RANGE * same,
-        index=np.arange(x_bar.size),
-    )
-
-
-def variances(board: Releases) -> Floats:
-    """v of every record, with its variance as it stands."""
-    return np.asarray(board.data * board.variance + board.noise * board.half_range**2)
-
-
-def moved(world: World, *, shift: float, scale: float) -> World:
-    """The same with all data and bounds scaled, then shifted."""
-    board, who = world.board, world.owners
-    square = scale * scale
-    return World(
-        board=replace(
-            board,
-            x=scale * board.x + shift,
-            half_range=scale * board.half_range,
-            variance=square * board.variance,
-            error=square * square * board.error,
-            origin=scale * board.origin + shift,
-            unit=scale * board.unit,
-        ),
-        owners=replace(
-            who,
-            mean=scale * who.mean + shift,
-            variance=square * who.variance,
-            half_range=scale * who.half_range,
-        ),
-        truth=scale * world.truth + shift,
-    )
-
-
-CLASSES = (0.2, 0.4, 0.8)
-
-
-def classes(agents: int, generator: np.random.Generator) -> Floats:
-    """Means of agents in the paper's three classes."""
-    return generator.choice(np.array(CLASSES), agents)
+    def boards(self) -> list[dict[str, bytes]]:
+        """What each agent's board says."""
+        return [contents(agent.board) for agent in self.agents.values()]

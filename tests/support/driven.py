@@ -13,7 +13,7 @@ from colme.node.rounds.pacing import Free
 from colme.node.state import Store
 from colme.node.state.database import FILE
 from colme.node.state.stored import Progress, snapshot_in
-from colme.protocol.messages import ConsensusMessage, Message, ReleaseMessage, SizeMessage
+from colme.protocol.messages import ConsensusMessage, ReleaseMessage, RoundMessage, SizeMessage
 from colme.protocol.settings import Settings
 from colme.rules.release import Profile
 from support.waiting import PATIENCE
@@ -33,7 +33,7 @@ class Posted:
     """A message, and how far the state on disk was when it left."""
 
     peer: str
-    message: Message
+    message: RoundMessage
     stored: Progress
 
 
@@ -54,7 +54,7 @@ class Driven:
     answers: bool = True
     """Whether neighbour b answers what it gets."""
 
-    def post(self, peer: str, message: Message) -> None:
+    def post(self, peer: str, message: RoundMessage) -> None:
         self.posts.append(Posted(peer, message, stored_progress(self.folder)))
         if self.answers:
             asyncio.get_running_loop().call_soon(self.driver.receive, peer, answer_to(message))
@@ -76,7 +76,7 @@ class Driven:
         return [one.message for one in self.posts if isinstance(one.message, ReleaseMessage)]
 
 
-def answer_to(message: Message) -> Message:
+def answer_to(message: RoundMessage) -> RoundMessage:
     """What a neighbour of another class would say in the same exchange."""
     match message:
         case ReleaseMessage():

@@ -20,7 +20,7 @@ from colme.node.config import NodeConfig
 from colme.node.session import Agreement
 from colme.node.trust import PUBLIC_FILE, Identity, Trust, channel_options, server_options
 from colme.node.wire import METHOD, encode, pb
-from colme.protocol.messages import Message
+from colme.protocol.messages import RoundMessage
 from support.waiting import PATIENCE
 
 
@@ -105,7 +105,7 @@ class Caller:
         """Any bytes as a frame."""
         await self.call.write(data)
 
-    async def tell(self, message: Message, sequence: int) -> None:
+    async def tell(self, message: RoundMessage, sequence: int) -> None:
         """A message as a frame."""
         await self.say(encode(message, sequence))
 

@@ -5,8 +5,8 @@ from pathlib import Path
 from shutil import copyfile
 from typing import Any
 
+from colme.algorithms import named
 from colme.node.state.database import FILE
-from colme.protocol.algorithms import named
 from colme.protocol.settings import Settings
 from colme.rules.release import Profile
 

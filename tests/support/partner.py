@@ -13,7 +13,7 @@ from colme.node.wire import message_in, parse_frame
 from colme.privacy.mechanism import SeededLaplace
 from colme.protocol.agent import Agent
 from colme.protocol.events import Begin, Deadline, Received
-from colme.protocol.messages import ConsensusMessage, Message, ReleaseMessage
+from colme.protocol.messages import ConsensusMessage, ReleaseMessage, RoundMessage, of_round
 from colme.protocol.rounds.state import Phase
 from colme.protocol.settings import Settings
 from support.neighbours import Caller, Hearer, Neighbours, calling, hearing
@@ -91,17 +91,17 @@ class Partner:
             agent.observe(sample)
         draws = tuple(map(self._noise, agent.draws_due))
         for _, message in agent.step(Begin(opening.round, draws)).send:
-            await says.say(message, mine)
-        arrived: Message | None = opening
+            await says.say(of_round(message), mine)
+        arrived: RoundMessage | None = opening
         while arrived is not None:
             for _, message in agent.step(Received("a", arrived)).send:
-                await says.say(message, mine)
+                await says.say(of_round(message), mine)
             arrived = await self._next(frames, says) if self._is_in_a_round() else None
 
     def _is_in_a_round(self) -> bool:
         return self._agent.phase is not Phase.IDLE
 
-    async def _next(self, frames: list[bytes], says: "_Says") -> Message:
+    async def _next(self, frames: list[bytes], says: "_Says") -> RoundMessage:
         await until(lambda: len(frames) > says.read)
         data = frames[says.read]
         says.read += 1
@@ -117,7 +117,7 @@ class _Says:
     said: int = 0
     read: int = 0
 
-    async def say(self, message: Message, mine: Sequence[float]) -> None:
+    async def say(self, message: RoundMessage, mine: Sequence[float]) -> None:
         if isinstance(message, ConsensusMessage) and mine:
             # Before it, for it ends a's round: they are of the next one.
             await self.node.take(mine)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from colme.graph import Graph
+from colme.network import Network
 from colme.protocol.agent import Agent
-from colme.protocol.network import Network
 from colme.protocol.rounds.paper import Paper
 from colme.protocol.settings import Settings
 from colme.rules.consensus import AlphaSchedule, stepped_alpha

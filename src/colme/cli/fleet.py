@@ -14,9 +14,9 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from colme.algorithms import ALGORITHMS, ALIASES, resolved
 from colme.cli.values import numbers
 from colme.node.trial import Fleet, Outcome, Plan, Sight, outcome, prepare
-from colme.protocol.algorithms import ALGORITHMS, ALIASES, resolved
 
 DEFAULT = Plan()
 

@@ -19,10 +19,10 @@ from pydantic import (
 )
 
 from colme import naming
+from colme.algorithms import named, resolved
 from colme.configuration import Table, read_toml, validated
 from colme.errors import ConfigError, UnknownOption, one_of
 from colme.protocol.algorithm import Algorithm
-from colme.protocol.algorithms import named, resolved
 from colme.protocol.rounds.paper import UNTUNED, Paper
 from colme.protocol.rounds.tracking import Tracking
 from colme.protocol.settings import Settings

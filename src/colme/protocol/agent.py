@@ -17,10 +17,12 @@ from colme.errors import LocalProtocolError
 from colme.protocol import snapshot
 from colme.protocol.events import EVERYTHING, Effects, Estimate, Event, Observe, Part
 from colme.protocol.own_data import Counts, OwnData
+from colme.protocol.relay.exchange import BoardExchange
 from colme.protocol.rounds.exchange import Rounds
 from colme.protocol.rounds.state import Phase
 from colme.protocol.settings import Settings
 from colme.protocol.stream import Spread
+from colme.protocol.switch import as_one_block
 from colme.rules.release import Release
 
 
@@ -30,10 +32,9 @@ class Agent:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         algorithm, profile = settings.algorithm, settings.profile
-        self._own = OwnData(
-            profile, algorithm.schedule_for(profile), squares=algorithm.release_squares
-        )
-        self._exchange = algorithm.exchange(self._own, settings.neighbours)
+        self._own = OwnData(profile, settings.schedule, squares=algorithm.release_squares)
+        self._own.stream.incarnation = settings.incarnation
+        self._exchange = algorithm.exchange(self._own, settings.neighbours, settings.signs_as)
 
     @classmethod
     def restore(cls, settings: Settings, data: Mapping[str, Any]) -> Self:
@@ -42,6 +43,20 @@ class Agent:
         stored = snapshot.load(data, settings, exchange=type(agent._exchange.state))
         agent._own.stream = stored.stream
         agent._exchange.resume(stored.exchange)
+        return agent
+
+    @classmethod
+    def switched(cls, data: Mapping[str, Any], *, before: Settings, after: Settings) -> Self:
+        """The agent of a stored state in rounds, to go on with an algorithm that relays.
+
+        All that it has released becomes one block, with its noise. The owner has to say it: what
+        goes out from then on is passed on to everybody, and there is no way back.
+        """
+        old = cls.restore(before, data)._own
+        snapshot.require_same_promise(before, after, released=old.stream.blocks > 0)
+        agent = cls(after)
+        agent._own.stream = as_one_block(old.stream, old.schedule, agent._own.schedule)
+        agent._own.stream.incarnation = after.incarnation
         return agent
 
     def snapshot(self, parts: Collection[Part] = EVERYTHING) -> dict[str, Any]:
@@ -58,9 +73,16 @@ class Agent:
         return self._exchange
 
     @property
+    def boards(self) -> BoardExchange:
+        """What it exchanges of boards; an error where its algorithm has none."""
+        if not isinstance(self._exchange, BoardExchange):
+            raise LocalProtocolError("boards", self.settings.algorithm.name, "one with a board")
+        return self._exchange
+
+    @property
     def round(self) -> int:
-        """The last round begun; 0 before the first."""
-        return self.rounds.state.round
+        """The last round begun, or the last tick; 0 before the first."""
+        return self._exchange.round
 
     @property
     def phase(self) -> Phase:

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from colme.protocol.board.identity import BoardIdentity
 from colme.protocol.events import Effects, Estimate, Event
 from colme.protocol.own_data import OwnData
 from colme.rules.release import Profile, ReleaseSchedule
@@ -14,6 +15,11 @@ class Exchange(ABC):
 
     state: Any
     """All that it remembers, a dataclass: the part `exchange` of a snapshot."""
+
+    @property
+    @abstractmethod
+    def round(self) -> int:
+        """The last round begun, or the last tick; 0 before the first."""
 
     @abstractmethod
     def step(self, event: Event) -> Effects:
@@ -44,9 +50,11 @@ class Algorithm(ABC):
     """Publish noisy sums of squares too, and use the variance they bound for the profile's."""
 
     @abstractmethod
-    def schedule_for(self, profile: Profile) -> ReleaseSchedule:
-        """Where blocks end: a function of public facts."""
+    def schedule_for(self, profile: Profile, origin: str) -> ReleaseSchedule:
+        """Where blocks end: a function of public facts, such as the hash of one's key."""
 
     @abstractmethod
-    def exchange(self, own: OwnData, neighbours: Sequence[str]) -> Exchange:
+    def exchange(
+        self, own: OwnData, neighbours: Sequence[str], identity: BoardIdentity
+    ) -> Exchange:
         """The machine of one agent, before its first event."""

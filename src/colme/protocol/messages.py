@@ -1,8 +1,9 @@
-"""What neighbours say to each other: the three exchanges of Algorithm 1. Valid by construction."""
+"""What neighbours say to each other in rounds: Algorithm 1's exchanges. Valid by construction."""
 
 from dataclasses import dataclass
 
 from colme.errors import MessageError
+from colme.protocol.board.messages import BoardMessage
 from colme.rules.release import LARGEST, Release
 
 LARGEST_ROUND = 2**62
@@ -66,4 +67,12 @@ class ConsensusMessage:
                 raise MessageError(field, seen, expected)
 
 
-Message = ReleaseMessage | SizeMessage | ConsensusMessage
+RoundMessage = ReleaseMessage | SizeMessage | ConsensusMessage
+Message = RoundMessage | BoardMessage
+"""Of any algorithm."""
+
+
+def of_round(message: Message) -> RoundMessage:
+    """What an agent in rounds sends: for those who drive no other."""
+    assert isinstance(message, RoundMessage)
+    return message

@@ -1,12 +1,13 @@
 """What an agent is told once."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
 from colme.errors import ConfigError
 from colme.protocol.algorithm import Algorithm
-from colme.protocol.algorithms import named
-from colme.rules.release import Profile
+from colme.protocol.board.identity import BoardIdentity, InProcess
+from colme.protocol.board.record import LARGEST_NUMBER, origin_of_key
+from colme.rules.release import Profile, ReleaseSchedule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,6 +18,10 @@ class Settings:
     neighbours: tuple[str, ...]
     profile: Profile
     algorithm: Algorithm
+    identity: BoardIdentity | None = field(default=None, compare=False)
+    """Signs what is passed on beyond the neighbours; without one, as in a single process."""
+    incarnation: int = 0
+    """Of a new state: higher than that of any state that was lost."""
 
     @classmethod
     def recommended(
@@ -28,6 +33,8 @@ class Settings:
         release_squares: bool = False,
     ) -> Self:
         """With the algorithm that is recommended."""
+        from colme.algorithms import named  # it knows those that are no part of the pure machine
+
         return cls(
             name=name,
             neighbours=neighbours,
@@ -35,9 +42,21 @@ class Settings:
             algorithm=named("recommended", release_squares=release_squares),
         )
 
+    @property
+    def signs_as(self) -> BoardIdentity:
+        """Who it is to those who are not its neighbours."""
+        return self.identity or InProcess(self.name)
+
+    @property
+    def schedule(self) -> ReleaseSchedule:
+        """Where its blocks end."""
+        return self.algorithm.schedule_for(self.profile, origin_of_key(self.signs_as.key))
+
     def __post_init__(self) -> None:
         if not isinstance(self.algorithm, Algorithm):
             raise ConfigError("algorithm", self.algorithm, "an Algorithm, such as Tracking()")
+        if not 0 <= self.incarnation <= LARGEST_NUMBER:
+            raise ConfigError("incarnation", self.incarnation, f"0 to {LARGEST_NUMBER}")
         if len(set(self.neighbours)) < len(self.neighbours):
             raise ConfigError("neighbours", self.neighbours, "every name once")
         if self.name in self.neighbours:

@@ -56,9 +56,14 @@ def load(data: Mapping[str, Any], settings: Settings, *, exchange: type) -> Rest
         "algorithm": settings.algorithm.name,
     }
     for field, mine in own.items():
-        # 0.1.0 did not say which algorithm, nor which epsilon: it is whoever's opens it.
-        if data.get(field) != mine and not (field in UNSAID and data.get(field) is None):
-            raise SnapshotError(field, data.get(field), repr(mine))
+        seen = data.get(field)
+        if field in UNSAID and seen is None:
+            continue  # 0.1.0 did not say which: it is whoever's opens it.
+        if seen != mine:
+            raise SnapshotError(field, seen, repr(mine))
+    if data.get("algorithm") is None and settings.algorithm.name not in NAMELESS:
+        expected = f"{' or '.join(NAMELESS)}, as 0.1.0 had; `Agent.switched` goes on from there"
+        raise SnapshotError("algorithm", settings.algorithm.name, expected)
     # Nothing in the stream takes a default: a sample could then be noised twice, or not at all.
     stream: Stream = _typed(Stream, data.get(Part.STREAM), Part.STREAM, exact=True)
     squares = settings.algorithm.release_squares
@@ -66,17 +71,37 @@ def load(data: Mapping[str, Any], settings: Settings, *, exchange: type) -> Rest
         # Squares of blocks that were noised without them would go out with no noise.
         expected = f"{stream.with_squares}, as in the blocks released so far"
         raise SnapshotError("release_squares", squares, expected)
-    return Restored(stream, _typed(exchange, data.get(Part.EXCHANGE), Part.EXCHANGE, exact=False))
+    heard = data.get(Part.EXCHANGE)
+    if heard is None and not _required(exchange):
+        heard = {}  # It may be lost: others have it too.
+    return Restored(stream, _typed(exchange, heard, Part.EXCHANGE, exact=False))
 
 
 UNSAID = ("algorithm", "epsilon")
 """What the head of a state from before has no word of."""
+NAMELESS = ("paper", "tracking")
+"""The algorithms that a state without a name may be of."""
 
 
 def _epsilon(settings: Settings) -> float | str:
     """JSON has no infinity."""
     epsilon = settings.profile.epsilon
     return epsilon if isfinite(epsilon) else str(epsilon)
+
+
+def require_same_promise(before: Settings, after: Settings, *, released: bool) -> None:
+    """Refuse to go on with samples of one agent, bounds and epsilon as if they were another's."""
+    pairs: list[tuple[str, object, object]] = [
+        ("name", before.name, after.name),
+        ("bounds", before.profile.bounds, after.profile.bounds),
+        ("epsilon", before.profile.epsilon, after.profile.epsilon),
+    ]
+    if released:
+        squares = (before.algorithm.release_squares, after.algorithm.release_squares)
+        pairs.append(("release_squares", *squares))
+    for field, stored, mine in pairs:
+        if stored != mine:
+            raise SnapshotError(field, mine, f"{stored!r}, as the samples were released")
 
 
 def _plain(value: Any) -> Any:

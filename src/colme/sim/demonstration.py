@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from colme.graph import Graph, IntArray
+from colme.network import Network
 from colme.privacy.mechanism import SeededLaplace
-from colme.protocol.network import Network
 from colme.rules.decision import Bernstein, PowerTheta
 from colme.sim.graphs import random_classes, random_regular
 from colme.sim.in_memory import FloatArray, Population, estimates, run_round

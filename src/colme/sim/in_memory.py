@@ -8,8 +8,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from colme.graph import Graph, IntArray
+from colme.network import Network, NoiseSource
 from colme.protocol.agent import Agent
-from colme.protocol.network import Network, NoiseSource
 from colme.protocol.rounds.paper import Paper
 from colme.protocol.settings import Settings
 from colme.rules.bernstein import uniform_parameter

@@ -8,6 +8,7 @@ from random import SystemRandom
 from time import time
 
 from colme.errors import RemoteProtocolError, SampleError, StoreError
+from colme.network import NoiseSource
 from colme.node.log import logger
 from colme.node.metrics import Metrics
 from colme.node.rounds.journal import Journal
@@ -17,8 +18,7 @@ from colme.node.state import Store
 from colme.node.wire import Reason, Refused, Standing
 from colme.protocol.agent import Agent
 from colme.protocol.events import Begin, Deadline, Effects, Event, Part, Received, Returned
-from colme.protocol.messages import Message
-from colme.protocol.network import NoiseSource
+from colme.protocol.messages import RoundMessage
 from colme.protocol.rounds.state import SUSPECT_AFTER, Phase
 from colme.protocol.settings import Settings
 from colme.protocol.stream import is_finite_number
@@ -49,7 +49,7 @@ class Driver:
         *,
         noise: NoiseSource,
         supply: Callable[[int], Sequence[float]],
-        post: Callable[[str, Message], None],
+        post: Callable[[str, RoundMessage], None],
         greet: Callable[[], None],
         pacing: Pacing,
         deadline: float,
@@ -83,7 +83,7 @@ class Driver:
         self._patience: asyncio.TimerHandle | None = None
         self._open_exchange: tuple[int, Phase] = (0, Phase.IDLE)
         self._followed: dict[str, float] = {}
-        self._early: dict[str, deque[Message]] = {}
+        self._early: dict[str, deque[RoundMessage]] = {}
         self._returned: dict[str, tuple[int, float]] = {}
         self._restore()
 
@@ -137,7 +137,7 @@ class Driver:
                 raise SampleError(f"sample {number}", type(value).__name__, "a finite number")
         return self._journal.store(marks or {}, self._observe(samples))
 
-    def receive(self, peer: str, message: Message) -> None:
+    def receive(self, peer: str, message: RoundMessage) -> None:
         """Take a neighbour's message, or raise Refused."""
         if self._disk is not None:
             return

@@ -12,7 +12,7 @@ from colme.node.wire import Standing, encode
 from colme.privacy.ledger import Ledger, entry_between
 from colme.protocol.agent import Agent
 from colme.protocol.events import EVERYTHING, Effects, Part
-from colme.protocol.messages import Message, ReleaseMessage
+from colme.protocol.messages import ReleaseMessage, RoundMessage, of_round
 
 
 @dataclass(slots=True)
@@ -21,7 +21,7 @@ class _Pending:
 
     persist: frozenset[Part] = frozenset()
     """The parts of the agent that have changed since the last transaction began."""
-    send: list[tuple[str, Message]] = field(default_factory=list)
+    send: list[tuple[str, RoundMessage]] = field(default_factory=list)
     stored: list["asyncio.Future[None]"] = field(default_factory=list)
     marks: dict[str, int] = field(default_factory=dict)
 
@@ -37,7 +37,7 @@ class Journal:
         self,
         store: Store,
         *,
-        post: Callable[[str, Message], None],
+        post: Callable[[str, RoundMessage], None],
         metrics: Metrics,
         marks: Mapping[str, int],
     ) -> None:
@@ -71,12 +71,13 @@ class Journal:
 
     def apply(self, effects: Effects) -> None:
         """Send at once if nothing has to be stored or sent before; else once it is."""
+        send = [(peer, of_round(message)) for peer, message in effects.send]
         if not effects.persist and not self._committing and self._pending.empty:
-            for peer, message in effects.send:
+            for peer, message in send:
                 self._post(peer, message)
             return
         self._pending.persist |= effects.persist
-        self._pending.send += effects.send
+        self._pending.send += send
         self._work.set()
 
     def store(

@@ -1,7 +1,7 @@
 """Messages that are valid, yet nobody honest would send: they must not upset anybody's numbers."""
 
 from colme.node.wire import Reason, Refused
-from colme.protocol.messages import ConsensusMessage, Message, ReleaseMessage
+from colme.protocol.messages import ConsensusMessage, ReleaseMessage, RoundMessage
 from colme.protocol.rounds.exchange import RoundsAlgorithm
 from colme.protocol.settings import Settings
 from colme.rules.pooling import LARGEST_EXCESS
@@ -15,7 +15,7 @@ ROUNDING = 1e-9
 """An excess is an average of numbers of at least -1, up to this."""
 
 
-def require_plausible(peer: str, message: Message, settings: Settings) -> None:
+def require_plausible(peer: str, message: RoundMessage, settings: Settings) -> None:
     """Raise Refused for an absurd mean, of a release or a shared one."""
     profile = settings.profile
     match message:

@@ -12,13 +12,13 @@ from typing import BinaryIO, Protocol, assert_never
 import numpy as np
 
 from colme.errors import ConfigError, SampleError
+from colme.network import NoiseSource
 from colme.node import config
 from colme.node.marks import seal_of
 from colme.node.samples.lines import Portion, SampleReader, TellRefused
 from colme.node.samples.prefix import Prefix
 from colme.privacy.mechanism import LARGEST_SECURE_SCALE, SecureLaplace, SeededLaplace
 from colme.protocol.agent import Agent
-from colme.protocol.network import NoiseSource
 from colme.protocol.settings import Settings
 
 CHUNK = 64 * 1024

@@ -12,7 +12,7 @@ from grpc.aio import AioRpcError, StreamStreamCall, secure_channel
 from colme.errors import IdentityError, MessageError, StaleStateError, StoreError
 from colme.node.trust import Trust, channel_options, explain
 from colme.node.wire import METHOD, encode, parse_reply, pb, shortened
-from colme.protocol.messages import Message
+from colme.protocol.messages import RoundMessage
 
 SESSION_SECONDS = 3600.0
 """The deadline of a session; the next one takes over."""
@@ -75,7 +75,7 @@ class Link:
         self._news = asyncio.Event()
         self._random = SystemRandom()
 
-    def post(self, message: Message) -> None:
+    def post(self, message: RoundMessage) -> None:
         """Send this as soon as there is a session, unless its round is long over by then."""
         self._sequence += 1
         data = encode(message, self._sequence)

@@ -12,7 +12,7 @@ from grpc.aio import Server, ServicerContext, server
 from colme.errors import NetworkError
 from colme.node.trust import Trust, server_options
 from colme.node.wire import SERVICE, Reason, Refused, message_in, parse_frame, pb, reply_of
-from colme.protocol.messages import Message
+from colme.protocol.messages import RoundMessage
 
 HELLO_SECONDS = 10.0
 """How long a caller may take to prove who it is and to say hello."""
@@ -31,7 +31,7 @@ class Door(Protocol):
         """Let a neighbour in, or raise Refused."""
         ...
 
-    def receive(self, peer: str, message: Message) -> None:
+    def receive(self, peer: str, message: RoundMessage) -> None:
         """Take a message, or raise Refused."""
         ...
 

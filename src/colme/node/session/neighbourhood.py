@@ -18,7 +18,7 @@ from colme.node.state import Store, replaced_in
 from colme.node.tasks import running
 from colme.node.trust import Trust
 from colme.node.wire import Refused, Standing, from_wire, pb
-from colme.protocol.messages import Message
+from colme.protocol.messages import RoundMessage
 
 TOLD_NOTHING_SINCE = "--told-nothing-since"
 
@@ -99,7 +99,7 @@ class Neighbourhood:
         """Whether neighbours have yet to say that my state is the newest."""
         return bool(self._unsure)
 
-    def post(self, peer: str, message: Message) -> None:
+    def post(self, peer: str, message: RoundMessage) -> None:
         """Send a message to a neighbour."""
         if not self._silent:
             self._links[peer].post(message)
@@ -189,7 +189,7 @@ class Neighbourhood:
             self.driver.returned(peer, from_wire(hello.standing))
         return welcome
 
-    def receive(self, peer: str, message: Message) -> None:
+    def receive(self, peer: str, message: RoundMessage) -> None:
         """Take a neighbour's message, or raise Refused."""
         self._metrics.received(peer)
         self.driver.receive(peer, message)

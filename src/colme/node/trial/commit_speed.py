@@ -8,11 +8,11 @@ from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 
+from colme.network import Network
 from colme.node.state import Commit, Store, to_json
 from colme.node.wire import Standing
 from colme.privacy.ledger import Ledger, entry_between
 from colme.protocol.events import EVERYTHING, Part
-from colme.protocol.network import Network
 from colme.rules.release import Profile
 
 NAMES = ("a", "b", "c", "d", "e")

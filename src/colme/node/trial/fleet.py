@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from colme.algorithms import named, resolved
 from colme.errors import ConfigError, NetworkError, NodeError
 from colme.graph import Graph
 from colme.node.config import NodeConfig
 from colme.node.owner import OwnerClient, Status
 from colme.node.trust import Identity
-from colme.protocol.algorithms import named, resolved
 from colme.sim.graphs import random_classes, random_regular
 
 CONFIG = "node.toml"

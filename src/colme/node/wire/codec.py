@@ -9,7 +9,7 @@ from colme.node.wire import neighbour_pb2 as pb
 from colme.node.wire.layout import Layout, layout_of
 from colme.node.wire.refusal import Reason, Refused
 from colme.node.wire.standing import Standing
-from colme.protocol.messages import Message, ReleaseMessage
+from colme.protocol.messages import ReleaseMessage, RoundMessage
 from colme.rules.release import Release
 
 PROTOCOL = pb.DESCRIPTOR.package
@@ -24,7 +24,7 @@ LONGEST_DETAIL = 500
 
 def _layouts() -> dict[str, Layout]:
     """By the arm of a frame, whose type has the name of the dataclass; a hello has none."""
-    made = {one.__name__: one for one in get_args(Message)}
+    made = {one.__name__: one for one in get_args(RoundMessage)}
     arms = pb.Frame.DESCRIPTOR.oneofs_by_name["content"].fields
     types = {arm.name: arm.message_type.name for arm in arms if arm.message_type is not None}
     return {arm: layout_of(made[name]) for arm, name in types.items() if name in made}
@@ -34,7 +34,7 @@ _LAYOUTS = _layouts()
 _ARMS = {layout.made: arm for arm, layout in _LAYOUTS.items()}
 
 
-def encode(message: Message, sequence: int = 0) -> bytes:
+def encode(message: RoundMessage, sequence: int = 0) -> bytes:
     """A frame with this message."""
     arm = _ARMS[type(message)]
     content = {arm: _LAYOUTS[arm].written(message)}
@@ -64,11 +64,11 @@ def release_in(data: bytes) -> Release | None:
     return message.release
 
 
-def message_in(peer: str, frame: pb.Frame) -> Message:
+def message_in(peer: str, frame: pb.Frame) -> RoundMessage:
     """The message of a frame that is no hello."""
     arm = frame.WhichOneof("content")
     try:
-        message: Message = _LAYOUTS[arm].read(getattr(frame, arm))
+        message: RoundMessage = _LAYOUTS[arm].read(getattr(frame, arm))
     except MessageError as error:
         raise Refused(
             Reason.INVALID_VALUE, peer, error.field, error.seen, error.expected

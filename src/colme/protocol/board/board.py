@@ -2,6 +2,7 @@
 
 from bisect import bisect_right, insort
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from colme.errors import ConfigError
 from colme.protocol.board.digest import LAST_ORIGIN, PAGE, Head, Page
@@ -10,6 +11,14 @@ from colme.protocol.board.record import Entry, Record
 
 CAPACITY = 4096
 """Origins on a board: about a megabyte, and as many bytes per edge where all of it is new."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """An entry, and what a digest says of it: made once, since digests name all entries."""
+
+    entry: Entry
+    head: Head
 
 
 class Board:
@@ -25,7 +34,7 @@ class Board:
             raise ConfigError("capacity", capacity, "room for at least 1 origin")
         self._always = frozenset(always)
         self._capacity = capacity
-        self._entries: dict[str, Entry] = {}
+        self._held: dict[str, _Held] = {}
         # In order. At places beyond the capacity there are only some of `always`.
         self._origins: list[str] = []
 
@@ -34,14 +43,20 @@ class Board:
 
     def __iter__(self) -> Iterator[Entry]:
         """In order of origin: whoever adds them up must do so in the same order everywhere."""
-        return (self._entries[origin] for origin in self._origins)
+        return (self._held[origin].entry for origin in self._origins)
 
-    def __contains__(self, origin: str) -> bool:
-        return origin in self._entries
+    def __contains__(self, origin: object) -> bool:
+        return origin in self._held
 
     def get(self, origin: str) -> Entry | None:
         """What is held of an origin, if anything."""
-        return self._entries.get(origin)
+        held = self._held.get(origin)
+        return None if held is None else held.entry
+
+    def _head(self, origin: str) -> Head:
+        """In short what `get` gives."""
+        held = self._held.get(origin)
+        return Head(origin=origin) if held is None else held.head
 
     @property
     def records(self) -> tuple[Record, ...]:
@@ -50,7 +65,7 @@ class Board:
 
     def is_news(self, entry: Entry) -> bool:
         """Whether to merge it would change anything."""
-        held = self._entries.get(entry.origin)
+        held = self.get(entry.origin)
         if held is None:
             return self._has_room_for(entry.origin)
         return join(held, entry) is not held
@@ -58,15 +73,16 @@ class Board:
     def merge(self, entry: Entry) -> bool:
         """Take it in; whether it was news."""
         origin = entry.origin
-        held = self._entries.get(origin)
-        if held is not None:
-            self._entries[origin] = joined = join(held, entry)
-            return joined is not held
-        if not self._has_room_for(origin):
+        held = self.get(origin)
+        if held is None and not self._has_room_for(origin):
             return False
-        self._entries[origin] = entry
-        insort(self._origins, origin)
-        self._push_out()
+        joined = entry if held is None else join(held, entry)
+        if joined is held:
+            return False
+        self._held[origin] = _Held(joined, Head.of(joined))
+        if held is None:
+            insort(self._origins, origin)
+            self._push_out()
         return True
 
     def _has_room_for(self, origin: str) -> bool:
@@ -84,7 +100,7 @@ class Board:
             beyond = self._origins[self._capacity]
             if beyond not in self._always:
                 del self._origins[self._capacity]
-                del self._entries[beyond]
+                del self._held[beyond]
 
     def pages(self) -> list[Page]:
         """What I hold, and would like to hold: for whoever may lack it, or have more."""
@@ -95,7 +111,7 @@ class Board:
             origins = listed[start : start + PAGE]
             final = start + PAGE >= len(listed)
             last = self._horizon if final else min(origins[-1], self._horizon)
-            heads = tuple(Head.of(origin, self.get(origin)) for origin in origins)
+            heads = tuple(map(self._head, origins))
             pages.append(Page(after=after, last=last, heads=heads))
             after = last
         return pages
@@ -110,7 +126,7 @@ class Board:
         return [
             origin
             for origin in (*covered, *beyond)
-            if Head.of(origin, self.get(origin)).adds_to(theirs.get(origin, Head(origin=origin)))
+            if self._head(origin).adds_to(theirs.get(origin, Head(origin=origin)))
         ]
 
     def wanting(self, page: Page) -> list[str]:
@@ -118,6 +134,5 @@ class Board:
         return [
             head.origin
             for head in page.heads
-            if self._has_room_for(head.origin)
-            and head.adds_to(Head.of(head.origin, self.get(head.origin)))
+            if self._has_room_for(head.origin) and head.adds_to(self._head(head.origin))
         ]

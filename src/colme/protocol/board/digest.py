@@ -40,13 +40,11 @@ class Head:
             raise MessageError("fingerprint", seen, f"{FINGERPRINT_SIZE} bytes")
 
     @classmethod
-    def of(cls, origin: str, entry: Entry | None) -> "Head":
-        """Of what is held, if anything."""
-        if entry is None:
-            return cls(origin=origin)
+    def of(cls, entry: Entry) -> "Head":
+        """Of what is held."""
         incarnation, sequence = entry.order
         return cls(
-            origin=origin,
+            origin=entry.origin,
             incarnation=incarnation,
             sequence=sequence,
             proof=isinstance(entry, Proof),

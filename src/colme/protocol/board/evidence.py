@@ -18,8 +18,6 @@ class Evidence:
     """Of a sample: as declared, or the exact one of the samples, which is never sent."""
     known: bool
     """Whether it is as declared."""
-    margin: float
-    """The half-width of the 95% interval about `own_mean`, alone."""
     bounds: tuple[float, float]
     origin: str
     """Mine: that of the record which shares its data with `own_mean`."""

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from colme.errors import LocalProtocolError, RemoteProtocolError
 from colme.protocol.algorithm import Algorithm, Exchange
+from colme.protocol.board.identity import BoardIdentity
 from colme.protocol.events import (
     EVERYTHING,
     Begin,
@@ -23,6 +24,7 @@ from colme.protocol.messages import (
     ConsensusMessage,
     Message,
     ReleaseMessage,
+    RoundMessage,
     SizeMessage,
 )
 from colme.protocol.own_data import OwnData
@@ -63,8 +65,10 @@ class RoundsAlgorithm(Algorithm):
     def forget(self, state: RoundState, mine: Release | None) -> None:
         """Start what is shared anew, from my own release alone."""
 
-    def exchange(self, own: OwnData, neighbours: Sequence[str]) -> "Rounds":
-        """The rounds of one agent."""
+    def exchange(
+        self, own: OwnData, neighbours: Sequence[str], identity: BoardIdentity
+    ) -> "Rounds":
+        """The rounds of one agent: neighbours know each other, and nothing needs to be signed."""
         return Rounds(self, own, neighbours)
 
 
@@ -92,6 +96,11 @@ class Rounds(Exchange):
             self._algorithm.forget(state, self.release)
         state.peers = {name: state.peers.get(name, Peer()) for name in self.state.peers}
         self.state = state
+
+    @property
+    def round(self) -> int:
+        """The last round begun; 0 before the first."""
+        return self.state.round
 
     @property
     def release(self) -> Release | None:
@@ -177,6 +186,8 @@ class Rounds(Exchange):
     def _receive(self, name: str, message: Message) -> Effects:
         state = self.state
         peer = self._peer(name)
+        if not isinstance(message, RoundMessage):
+            raise RemoteProtocolError(name, "message", type(message).__name__, "one of a round")
         if message.round not in (state.round, state.round + 1):
             expected = f"{state.round} or {state.round + 1}"
             raise RemoteProtocolError(name, "round", message.round, expected)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from enum import Enum
 
-from colme.protocol.messages import ConsensusMessage, Message, ReleaseMessage, SizeMessage
+from colme.protocol.messages import ConsensusMessage, ReleaseMessage, RoundMessage, SizeMessage
 
 SUSPECT_AFTER = 3
 """Missed rounds in a row after which nobody waits for a neighbour any more."""
@@ -26,7 +26,7 @@ class Phase(Enum):
 
 
 _ORDER = tuple(Phase)
-EXCHANGE: dict[type[Message], Phase] = {
+EXCHANGE: dict[type[RoundMessage], Phase] = {
     ReleaseMessage: Phase.RELEASE,
     SizeMessage: Phase.SIZE,
     ConsensusMessage: Phase.CONSENSUS,
@@ -46,7 +46,7 @@ class Inbox:
         """Whether the message of this exchange is here."""
         return getattr(self, exchange.value) is not None
 
-    def put(self, message: Message) -> None:
+    def put(self, message: RoundMessage) -> None:
         """Keep a message."""
         setattr(self, EXCHANGE[type(message)].value, message)
 

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Union, get_args
 from pydantic import BeforeValidator, Discriminator, Tag
 
 from colme import naming
+from colme.algorithms import ALIASES, resolved
 from colme.errors import ConfigError, one_of
 from colme.protocol.algorithm import Algorithm
-from colme.protocol.algorithms import ALIASES, resolved
 from colme.protocol.rounds.paper import Paper
 from colme.protocol.rounds.tracking import Tracking
 from colme.rules.consensus import stepped_alpha, theorem_alpha

@@ -4,10 +4,10 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Self
 
+from colme.algorithms import named
 from colme.errors import ConfigError
 from colme.protocol.agent import Agent
 from colme.protocol.algorithm import Algorithm
-from colme.protocol.algorithms import named
 from colme.protocol.events import Begin, Effects, Estimate, Received
 from colme.protocol.messages import Message
 from colme.protocol.settings import Settings

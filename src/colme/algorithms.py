@@ -4,6 +4,7 @@
 |---|---|---|
 | `paper` | release, class size, consensus value, in rounds | Algorithm 1 |
 | `tracking` | the same with weights and a pooled excess, in rounds | weighs the shared mean |
+| `relay` | signed releases of everybody, whenever there is news | a posterior mean |
 
 `recommended` is an alias. What is kept or compared (states, agreements between neighbours, saved
 scenarios, labels of results) has the name it stands for, so that to move it changes nobody's
@@ -18,8 +19,9 @@ from colme.errors import ConfigError, UnknownOption, one_of
 from colme.protocol.algorithm import Algorithm
 from colme.protocol.rounds.paper import Paper
 from colme.protocol.rounds.tracking import Tracking
+from colme.relay import Relay
 
-ALGORITHMS: Mapping[str, type[Algorithm]] = {kind.name: kind for kind in (Paper, Tracking)}
+ALGORITHMS: Mapping[str, type[Algorithm]] = {kind.name: kind for kind in (Paper, Tracking, Relay)}
 
 ALIASES: Mapping[str, str] = {"recommended": Tracking.name}
 

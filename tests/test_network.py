@@ -3,8 +3,8 @@
 import pytest
 
 from colme.errors import ConfigError
+from colme.network import Network
 from colme.protocol.agent import Agent
-from colme.protocol.network import Network
 from colme.protocol.rounds.paper import Paper
 from colme.protocol.settings import Settings
 from colme.rules.decision import Oracle

@@ -1,0 +1,1 @@
+"""Boards that neighbours keep alike: everybody's releases reach everybody."""

@@ -1,0 +1,73 @@
+"""`relay`: everybody's releases reach everybody, and the answer is a posterior mean.
+
+What is exchanged is in `colme.protocol.relay`, what follows from it in `colme.inference`;
+docs/relay.md says what it is worth.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from colme.errors import ConfigError
+from colme.inference.answer import Own, posterior
+from colme.inference.mixture import Models
+from colme.protocol.board.board import CAPACITY
+from colme.protocol.board.evidence import Evidence
+from colme.protocol.board.identity import BoardIdentity
+from colme.protocol.board.record import weighed_blocks
+from colme.protocol.events import Estimate
+from colme.protocol.own_data import OwnData
+from colme.protocol.relay.exchange import BoardAlgorithm, BoardExchange
+from colme.rules.release import Profile, ReleaseSchedule
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relay(BoardAlgorithm):
+    """Learns from all whom a path of neighbours connects, from the first releases on."""
+
+    name: ClassVar[str] = "relay"
+
+    release_squares: bool = True
+    """Without, everybody's variance has to be right as it is declared."""
+    any_bounds: bool = False
+    """Use records with other bounds, too: where every class has its own, as in the paper, yet all
+    measure the same thing in the same unit."""
+    capacity: int = CAPACITY
+    """Origins on a board; beyond it, a random sample of them, the same everywhere."""
+
+    def __post_init__(self) -> None:
+        if self.capacity < 1:
+            raise ConfigError("capacity", self.capacity, "room for at least 1 origin")
+
+    def schedule_for(self, profile: Profile, origin: str) -> ReleaseSchedule:
+        """Blocks that double early, weighed by what is public of each."""
+        return weighed_blocks(profile.epsilon, origin)
+
+    def exchange(
+        self, own: OwnData, neighbours: Sequence[str], identity: BoardIdentity
+    ) -> BoardExchange:
+        """The board of one agent."""
+        return BoardExchange(self, own, neighbours, identity, capacity=self.capacity)
+
+    def answer(self, evidence: Evidence, warm: object) -> tuple[Estimate, object]:
+        """Of my mean, given my exact one and a prior learned from the records."""
+        own = Own(
+            mean=evidence.own_mean,
+            count=evidence.own_count,
+            variance=evidence.own_variance,
+            known=evidence.known,
+            bounds=evidence.bounds,
+            origin=evidence.origin,
+            any_bounds=self.any_bounds,
+        )
+        learned = warm if isinstance(warm, Models) else None
+        found = posterior(own, evidence.records, warm=learned)
+        estimate = Estimate(
+            round=evidence.round,
+            value=found.value,
+            margin=found.margin,
+            local=evidence.own_mean,
+            class_size=round(found.class_size),
+            trust=found.trust,
+        )
+        return estimate, found.models

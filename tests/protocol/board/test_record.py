@@ -1,0 +1,185 @@
+"""A record: valid by construction, one way to write it, and two that differ are a proof."""
+
+import struct
+from dataclasses import replace
+from hashlib import sha256
+from math import inf, nan
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from colme.errors import MessageError
+from colme.protocol.board.identity import InProcess
+from colme.protocol.board.record import (
+    PROOF_SIZE,
+    RECORD_SIZE,
+    Proof,
+    Record,
+    entry_from_bytes,
+)
+from support.boards import written
+
+numbers = st.floats(-1e100, 1e100)
+
+
+@st.composite
+def records(draw: st.DrawFn) -> Record:
+    count = draw(st.integers(1, 2**62))
+    sequence = draw(st.integers(1, count))
+    past_count = draw(st.integers(0, count))
+    most = min(past_count, sequence)
+    known = draw(st.booleans())
+    lo = draw(st.floats(-1e3, 1e3))
+    return written(
+        draw(st.sampled_from("abc")),
+        incarnation=draw(st.integers(0, 2**62)),
+        sequence=sequence,
+        count=count,
+        past_count=past_count,
+        past_draws=draw(st.integers(min(1, past_count), most)),
+        epsilon=draw(st.floats(1e-3, inf)),
+        bounds=(lo, lo + draw(st.floats(1, 1e3))),
+        mean=draw(numbers),
+        variance=draw(st.floats(0, 0.25)) if known else None,
+        square=None if known else draw(numbers),
+    )
+
+
+@given(records())
+def test_what_is_written_is_read_again_bit_by_bit(record: Record) -> None:
+    data = record.to_bytes()
+    again = Record.from_bytes(data)
+    assert len(data) == RECORD_SIZE == 191
+    assert again == entry_from_bytes(data) == record
+    assert again.to_bytes() == data
+
+
+@settings(max_examples=300)
+@given(records(), st.integers(0, RECORD_SIZE - 1), st.integers(1, 255))
+def test_there_is_one_way_to_write_a_record(record: Record, place: int, flip: int) -> None:
+    """Whatever can be read is written the same again: no bytes go unsaid or unsigned."""
+    data = bytearray(record.to_bytes())
+    data[place] ^= flip
+    try:
+        read = Record.from_bytes(bytes(data))
+    except MessageError:
+        return
+    assert read.to_bytes() == bytes(data)
+    assert read != record
+    assert not InProcess("anybody").verify(read.key, read.content(), read.signature)
+
+
+def test_the_layout_is_the_documented_one() -> None:
+    record = written("a", incarnation=2, sequence=3, count=40, past_count=20, past_draws=2)
+    expected = b"colme record" + struct.pack(">H", 1) + InProcess("a").key
+    expected += struct.pack(">5Q", 2, 3, 40, 20, 2) + struct.pack(">4d", 1.0, 0.0, 1.0, 0.5)
+    assert record.content() == expected + struct.pack(">Bd", 0, 0.1)
+    square = written("a", variance=None, square=-0.0)
+    assert square.content()[-9:] == struct.pack(">Bd", 1, -0.0)
+
+
+@pytest.mark.parametrize(
+    ("field", "seen"),
+    [
+        ("version", 2),
+        ("key", bytes(31)),
+        ("signature", bytes(65)),
+        ("incarnation", -1),
+        ("incarnation", 2**62 + 1),
+        ("sequence", 0),
+        ("sequence", 81),
+        ("count", 0),
+        ("count", 2**62 + 1),
+        ("past_count", 81),
+        ("past_count", -1),
+        ("past_draws", 1),
+        ("epsilon", 0.0),
+        ("epsilon", nan),
+        ("epsilon", 1e-60),
+        ("bounds", (1.0, 1.0)),
+        ("bounds", (0.0, inf)),
+        ("bounds", (nan, 1.0)),
+        ("bounds", (1e9, 1e9 + 1e-3)),
+        ("bounds", (-1e60, 1e60)),
+        ("mean", nan),
+        ("mean", -1.1e100),
+        ("variance", -0.1),
+        ("variance", 0.3),
+        ("variance", nan),
+    ],
+)
+def test_what_can_never_be_right_is_refused_by_name(field: str, seen: Any) -> None:
+    fine = written("a", count=80, sequence=10)
+    with pytest.raises(MessageError) as error:
+        replace(fine, **{field: seen})
+    assert error.value.field == field
+
+
+def test_a_past_has_samples_draws_and_blocks() -> None:
+    fine = written("a", count=80, sequence=10, past_count=40, past_draws=4)
+    for past_count, past_draws in ((40, 0), (3, 4), (40, 11)):
+        with pytest.raises(MessageError, match="past_draws"):
+            replace(fine, past_count=past_count, past_draws=past_draws)
+
+
+@pytest.mark.parametrize(("variance", "square"), [(None, None), (0.1, 0.1)])
+def test_it_has_a_variance_or_a_square(variance: float | None, square: float | None) -> None:
+    with pytest.raises(MessageError, match="one of the two"):
+        written("a", variance=variance, square=square)
+
+
+@pytest.mark.parametrize("square", [nan, 1.1e100])
+def test_a_square_is_a_number(square: float) -> None:
+    with pytest.raises(MessageError, match="square"):
+        written("a", variance=None, square=square)
+
+
+@given(st.binary(max_size=2 * PROOF_SIZE))
+def test_other_bytes_are_refused(data: bytes) -> None:
+    with pytest.raises(MessageError):
+        entry_from_bytes(data)
+
+
+def test_newer_is_a_later_incarnation_and_then_a_later_sequence() -> None:
+    ordered = [(0, 1), (0, 2), (1, 1), (1, 3), (2, 1)]
+    made = [written("a", incarnation=one, sequence=two).order for one, two in ordered]
+    assert made == sorted(made)
+
+
+def test_an_origin_belongs_to_a_key() -> None:
+    record = written("a")
+    assert record.origin == sha256(record.key).hexdigest()[:32]
+    assert record.origin == written("a", sequence=9, mean=0.1).origin
+    assert record.origin != written("b").origin
+
+
+def test_two_that_differ_are_the_same_proof_in_either_order() -> None:
+    one, other = written("a", mean=0.1), written("a", mean=0.2)
+    proof = Proof.from_pair(one, other)
+    assert proof == Proof.from_pair(other, one)
+    assert proof.origin == one.origin
+    assert proof.order == one.order
+    assert entry_from_bytes(proof.to_bytes()) == proof
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        written("a"),
+        replace(written("a"), signature=bytes(64)),
+        written("a", sequence=2),
+        written("a", incarnation=1),
+        written("b"),
+    ],
+)
+def test_nothing_else_is_a_proof(other: Record) -> None:
+    with pytest.raises(MessageError, match="proof"):
+        Proof.from_pair(written("a"), other)
+
+
+def test_a_proof_has_one_order() -> None:
+    proof = Proof.from_pair(written("a", mean=0.1), written("a", mean=0.2))
+    with pytest.raises(MessageError, match="smaller content first"):
+        Proof(proof.second, proof.first)
