@@ -143,7 +143,7 @@ def posterior(
             )
             logs.append(log(priors[-1]) + log_normal(x_bar, m_k, big_v + s2))
         spare = len(m) / log(max(count, 3))
-        logs.append(log(max(0.02, spare / (count + spare)) * sum(priors)) + flat)
+        logs.append(log(max(0.005, spare / (count + spare)) * sum(priors)) + flat)
         y.append(x_bar)
         variances.append(s2)
         whole = log_sum(logs)
