@@ -29,7 +29,7 @@ times alone), 0 costs a tenth of regret."""
 
 NO_CLASS = 0.005
 """(1) The least prior weight of being of no class seen so far, where the answer is one's own. At
-t = 30,000 1.09 times the class's Ideal, with .02 1.13, with .05 1.25; the same for a class of 5%."""
+t = 30,000 the error is 1.09 times the Ideal of a class; with .02 1.13, with .05 1.25."""
 
 WIDER = 4.0
 """(1) Times tau2 of the fit with K = 1: how far off such a mean may be, if that says more than the
