@@ -157,6 +157,19 @@ def test_no_board_whatever_moves_an_answer_farther_than_the_limit(
     assert 1 <= found.class_size[0] <= board.x.size + 1
 
 
+def test_who_is_not_what_it_is_taken_for_answers_alone() -> None:
+    """Unknown, a variance is drawn to the average: not where one's own samples say otherwise."""
+    made = paper()
+    noisy = replace(made.board, error=np.full(60, 0.01))
+    unknown = replace(made.owners, known=np.zeros(60, dtype=np.bool_))
+    assert answers(noisy, unknown).trust.max() > 0
+    # At 100 samples: a factor 2 and two standard errors, that is 2.65.
+    for factor, asks in ((1 / 2.5, True), (1 / 2.9, False), (0, False)):
+        found = answers(noisy, replace(unknown, variance=unknown.variance * factor))
+        assert (found.models[0] is not None) == asks
+        assert asks or found.value.tolist() == unknown.mean.tolist()
+
+
 def test_samples_that_were_all_the_same_have_an_interval_by_the_rule_of_three() -> None:
     made = paper(agents=3)
     who = replace(made.owners, variance=np.zeros(3), known=np.zeros(3, dtype=np.bool_))
