@@ -14,11 +14,11 @@ from colme.inference.mixture import Models
 from colme.protocol.board.board import CAPACITY
 from colme.protocol.board.evidence import Evidence
 from colme.protocol.board.identity import BoardIdentity
+from colme.protocol.board.record import weighed_blocks
 from colme.protocol.events import Estimate
 from colme.protocol.own_data import OwnData
 from colme.protocol.relay.exchange import BoardAlgorithm, BoardExchange
 from colme.rules.release import Profile, ReleaseSchedule
-from colme.rules.weighing import WeighedBlocks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,9 +39,9 @@ class Relay(BoardAlgorithm):
         if self.capacity < 1:
             raise ConfigError("capacity", self.capacity, "room for at least 1 origin")
 
-    def schedule_for(self, profile: Profile) -> ReleaseSchedule:
+    def schedule_for(self, profile: Profile, origin: str) -> ReleaseSchedule:
         """Blocks that double early, weighed by what is public of each."""
-        return WeighedBlocks(profile.epsilon)
+        return weighed_blocks(profile.epsilon, origin)
 
     def exchange(
         self, own: OwnData, neighbours: Sequence[str], identity: BoardIdentity

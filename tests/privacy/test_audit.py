@@ -34,7 +34,7 @@ from colme.rules.release import (
     ReleaseSchedule,
     Weights,
 )
-from colme.rules.weighing import blend
+from colme.rules.weighing import WeighedBlocks, blend
 
 TRIALS = 20_000
 CONFIDENCE = 0.999
@@ -128,7 +128,7 @@ class Release:
 
     def before_the_draw(self, sample: float) -> Stream:
         profile = self.settings.profile
-        schedule = self.settings.algorithm.schedule_for(profile)
+        schedule = self.settings.schedule
         stream = Stream()
         for _ in range(schedule.next_end(0)):
             stream.observe(REST, profile, schedule)
@@ -140,7 +140,7 @@ class Release:
 
     def publish(self, stream: Stream, noise: NoiseSource) -> int:
         profile = self.settings.profile
-        schedule = self.settings.algorithm.schedule_for(profile)
+        schedule = self.settings.schedule
         draws = tuple(noise(profile.lattice_scale) for _ in range(stream.blocks_due))
         stream.publish(draws, schedule, squares=False)
         mean = stream.released_mean(profile, stream.released_count)
@@ -160,14 +160,15 @@ class Weighed(Release):
 
     def publish(self, stream: Stream, noise: NoiseSource) -> int:
         profile = self.settings.profile
-        schedule = self.settings.algorithm.schedule_for(profile)
+        schedule = self.settings.schedule
+        assert isinstance(schedule, WeighedBlocks)
         past = stream.released.sum + stream.noise.sum
         draws = tuple(noise(profile.lattice_scale) for _ in range(stream.blocks_due))
         size, before = stream.closed_count - stream.released_count, stream.released_count
         stream.publish(draws, schedule, squares=False)
-        made = blend(profile.epsilon, stream.released_count)
+        made = blend(schedule, stream.released_count)
         total = total_of(stream.released_mean(profile, made.weight), made.weight, profile)
-        assert made.weight > blend(profile.epsilon, before).weight
+        assert made.weight > blend(schedule, before).weight
         # A float has fewer digits than the weighed sum, and more than enough for the block's.
         return round((total - past) / schedule.weights(size, 1).sum)
 
@@ -269,7 +270,7 @@ def test_an_agent_releases_what_was_audited(
     mechanism = Release(settings_for(epsilon, schedule(epsilon)))
     agent = Agent(mechanism.settings)
     profile = mechanism.settings.profile
-    end = mechanism.settings.algorithm.schedule_for(profile).next_end
+    end = mechanism.settings.schedule.next_end
     for _ in range(end(0)):
         agent.observe(REST)
     agent.step(Begin(1, (4321,)))

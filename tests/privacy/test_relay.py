@@ -206,7 +206,7 @@ class Switched:
     @staticmethod
     def of(before: Settings, after: Settings, samples: Samples) -> Numbers:
         reckoning = Reckoning.of(before)
-        schedules = [one.algorithm.schedule_for(one.profile) for one in (before, after)]
+        schedules = [one.schedule for one in (before, after)]
         block: list[int] = []
         count, closed, end = 0, 0, schedules[0].next_end(0)
         out: Numbers = []

@@ -66,7 +66,7 @@ def test_no_sample_of_any_block_costs_more_than_epsilon(
     """And some cost epsilon: no more noise is drawn than that takes. In fractions, so exact."""
     agent = alone(epsilon, bounds, case)
     asked = scales_by_block(agent, rounds=132)
-    assert len(asked) == agent.counts.blocks > 3
+    assert len(asked) == agent.counts.blocks >= 3
     reckoning, promise = Reckoning.of(agent.settings), Fraction(epsilon)
     for scales in set(asked):
         assert promise * (1 - Fraction(1, 2**51)) <= reckoning.dearest(scales) <= promise

@@ -18,8 +18,10 @@ from colme.protocol.rounds.paper import Paper
 from colme.protocol.rounds.state import Phase
 from colme.protocol.rounds.tracking import Tracking
 from colme.protocol.settings import Settings
+from colme.protocol.stream import Stream
+from colme.protocol.switch import as_one_block
 from colme.relay import Relay
-from colme.rules.release import Profile
+from colme.rules.release import Blocks, Profile
 from colme.rules.weighing import WeighedBlocks, blend
 from support.old_states import SNAPSHOTS, settings_of, story_of
 
@@ -75,7 +77,7 @@ def test_what_was_released_is_one_block_with_the_noise_of_all(case: str) -> None
     assert record.mean == pytest.approx(old.release.mean, abs=1e-15)
     assert (record.count, record.sequence) == (old.counts.released, old.counts.blocks)
     assert (record.past_count, record.past_draws) == (record.count, record.sequence)
-    made = blend(1.0, record.count, record.past_count, record.past_draws)
+    made = blend(record.schedule, record.count, record.past_count, record.past_draws)
     claimed = made.data * PROFILE.sigma2 + made.noise * PROFILE.half_range**2
     assert claimed == pytest.approx(PROFILE.released_variance(record.count, old.counts.blocks))
 
@@ -121,11 +123,36 @@ def test_blocks_that_wait_get_their_noise_once_and_until_then_nothing_is_shown(c
 def test_before_its_first_block_ends_there_is_nothing_to_carry_over() -> None:
     old = lived("tracking", 5)
     new = Agent.switched(old.snapshot(), before=old.settings, after=settings(Relay()))
-    for _ in range(3):
+    first = new.settings.schedule.next_end(0)
+    for _ in range(first - 5):
         new.observe(0.5)
     assert len(new.draws_due) == 2
     new.step(Begin(1, (1, 2)))
-    assert (record_of(new).past_count, record_of(new).count) == (0, 8)
+    assert (record_of(new).past_count, record_of(new).count) == (0, first)
+
+
+@pytest.mark.parametrize("early", [0, 128, 255])
+@pytest.mark.parametrize("taken", range(1, 17))
+def test_a_block_that_is_open_already_ends_where_it_would_have(taken: int, early: int) -> None:
+    """Whatever the new schedule had given it: each sample is in one block, with one draw."""
+    stream, before, after = Stream(), Blocks(1.0), WeighedBlocks(1.0, early)
+    for _ in range(taken):
+        stream.observe(0.25, PROFILE, before)
+    stream.publish((0,) * stream.blocks_due, before, squares=False)
+    one = as_one_block(stream, before, after)
+    assert one.block_end > taken
+    drawn = one.blocks
+    for _ in range(taken, 100):
+        one.observe(0.25, PROFILE, after)
+        drawn += one.blocks_due
+        one.publish((0,) * one.blocks_due, after, squares=False)
+        if one.past_draws <= one.blocks != 0:
+            made = blend(after, one.released_count, one.past_count, one.past_draws)
+            assert made.count == one.released_count
+            # Of constant data without noise every mean is the same, if weights are.
+            assert one.released_mean(PROFILE, made.weight) == 0.25
+    assert one.released_count > 40
+    assert drawn == one.blocks
 
 
 def test_a_new_mean_weighs_what_is_past_by_its_noise() -> None:

@@ -13,6 +13,7 @@ from colme.protocol.stream import Stream
 from colme.rules.release import Profile
 from colme.rules.weighing import WHOLE, WeighedBlocks, blend, blocks
 
+PLAIN = WeighedBlocks(1.0)
 EPSILONS = [0.1, 1.0, 2.0, 4.0, math.inf]
 
 
@@ -34,6 +35,24 @@ def test_as_many_releases_in_30_000_samples_as_planned(epsilon: float, records: 
     assert made == pytest.approx(records, abs=1)
 
 
+@given(st.floats(0.01, 100) | st.just(math.inf), st.integers(0, 255))
+def test_a_first_block_ends_up_to_a_half_earlier(epsilon: float, early: int) -> None:
+    latest, first = WeighedBlocks(epsilon).next_end(0), WeighedBlocks(epsilon, early).next_end(0)
+    assert latest / 2 <= first <= latest
+    assert WeighedBlocks(1.0, 255).next_end(0) == 5
+
+
+def test_block_ends_of_equal_agents_do_not_coincide() -> None:
+    """At epsilon = 1 no more than a third of 256 agents have news after the same sample."""
+    ends = [0] * 256
+    news: dict[int, int] = {}
+    for early in range(256):
+        while (end := WeighedBlocks(1.0, early).next_end(ends[early])) <= 1000:
+            ends[early] = end
+            news[end] = news.get(end, 0) + 1
+    assert max(news.values()) < 256 / 3
+
+
 def test_blocks_double_early() -> None:
     sizes = [size for size, _ in islice(blocks(WeighedBlocks(1), 0, 0), 5)]
     assert sizes == [8, 8, 16, 32, 64]
@@ -51,22 +70,22 @@ def test_a_blend_is_what_its_blocks_add_up_to(epsilon: float, past: tuple[int, i
         w = schedule.weights(size, draws).sum
         count, weight, data = count + size, weight + w * size, data + w * w * size
         exact_noise += w * w * draws * draw
-        made = blend(epsilon, count, *past)
+        made = blend(schedule, count, *past)
         assert (made.count, made.weight) == (count, weight)
         assert made.data == pytest.approx(data / weight**2, rel=1e-12)
         assert made.noise == pytest.approx(float(exact_noise / weight**2), rel=1e-12)
-        assert blend(epsilon, count + 1, *past).count >= count
+        assert blend(schedule, count + 1, *past).count >= count
 
 
 def test_a_count_between_block_ends_is_that_of_the_last_one() -> None:
-    assert blend(1.0, 40) == blend(1.0, 32) != blend(1.0, 64)
-    assert blend(1.0, 1) == blend(1.0, 8)
+    assert blend(PLAIN, 40) == blend(PLAIN, 32) != blend(PLAIN, 64)
+    assert blend(PLAIN, 1) == blend(PLAIN, 8)
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
 def test_weights_keep_the_noise_of_early_blocks_out(epsilon: float) -> None:
     """In a plain mean it would be there for long: as much as the data's, or more, at n = 1,000."""
-    made = blend(epsilon, 1000)
+    made = blend(WeighedBlocks(epsilon), 1000)
     blocks_so_far = 0
     end = 0
     while (end := WeighedBlocks(epsilon).next_end(end)) <= made.count:
@@ -79,7 +98,7 @@ def test_a_released_mean_varies_as_its_blend_says() -> None:
     """4,000 streams of uniform data: a variance of that many is known within 2.3% (times 4)."""
     epsilon, count, streams = 1.0, 64, 4000
     profile, schedule = Profile.bounded(-1, 1, epsilon=epsilon), WeighedBlocks(epsilon)
-    made = blend(epsilon, count)
+    made = blend(schedule, count)
     generator = np.random.default_rng(5)
     means, squares = [], []
     for samples in generator.uniform(-1, 1, (streams, count)).tolist():
@@ -117,7 +136,7 @@ def test_what_is_read_depends_on_noisy_sums_alone(points: list[int], seed: int) 
             if end <= len(points):
                 draws += [777 - sum(moved[start:end]), -sum(u * u for u in moved[start:end])]
         stream.publish(tuple(draws), schedule, squares=True)
-        made = blend(1.0, stream.released_count)
+        made = blend(PLAIN, stream.released_count)
         means.append(
             (
                 stream.released_mean(profile, made.weight),

@@ -49,7 +49,7 @@ class Reckoning:
     def of(cls, settings: Settings) -> "Reckoning":
         """As an agent with these settings has promised."""
         algorithm, profile = settings.algorithm, settings.profile
-        return cls(profile, algorithm.schedule_for(profile), algorithm.release_squares)
+        return cls(profile, settings.schedule, algorithm.release_squares)
 
     def point(self, sample: float) -> int:
         """A sample on the lattice."""

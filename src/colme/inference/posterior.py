@@ -110,12 +110,11 @@ def _given(model: Model, x: Floats, v: Floats, agents: Believers, unseen: Floats
     precision = rs.sum(axis=1)[:, None] - rs_own
     pull = (rs * d).sum(axis=1)[:, None] - rs_own * d[:, agents.index]
     doubt = (rs * (1 - r) * d * d * s).sum(axis=1)[:, None]
-    known = (others >= FEWEST) & (precision > 0)
-    others, precision = np.where(known, others, 1.0), np.where(known, precision, s.min())
     # M counts oneself, whether one's record is there or not.
     m = x.size + 1 - mine
-    size = np.where(known, others, 0.0)
-    prior = ((size + 1 / k) / m) ** PRIOR_POWER
+    prior = ((others + 1 / k) / m) ** PRIOR_POWER
+    known = (others >= FEWEST) & (precision > 0)
+    size, precision = np.where(known, others, 1.0), np.where(known, precision, s.min())
     information = np.maximum(precision - doubt, INFORMATION * precision)
     variance = 1 / information + tau2
     off = agents.x_bar - model.means[:, None] - pull / precision
@@ -123,8 +122,8 @@ def _given(model: Model, x: Floats, v: Floats, agents: Believers, unseen: Floats
     share = s2 / (variance + s2)
     log_q = np.where(known, np.log(prior) + _log_normal(off, variance + s2), -np.inf)
     # (2) A bias that can't be seen yet: the answer leans back to x_bar by `own`.
-    v_own = np.maximum(v[agents.index] * mine, others / precision - tau2)
-    bias2 = UNSEEN * v_own * np.sqrt(np.log(m) * precision / (others * information))
+    v_own = np.maximum(v[agents.index] * mine, size / precision - tau2)
+    bias2 = UNSEEN * v_own * np.sqrt(np.log(m) * precision / (size * information))
     hidden = bias2 * np.sqrt(np.maximum(1.0, v_own / s2))
     own = np.maximum(0.0, (hidden - s2 - tau2) / (hidden + s2 + tau2))
     heard = (1 - own) * share

@@ -8,7 +8,7 @@ import numpy as np
 from colme.inference.answers import Releases
 from colme.inference.variances import released_variances
 from colme.protocol.board.record import Record
-from colme.rules.weighing import Blend, blend
+from colme.rules.weighing import Blend, blend, fewest_draws
 
 LARGEST_COUNT = 4
 """Times the median of all counts: no record is taken to have more samples, whatever it claims."""
@@ -56,4 +56,7 @@ def releases(records: Sequence[Record], *, origin: float, unit: float) -> Releas
 def _believed(record: Record, most: int) -> Blend:
     """What the release is made of, if it has no more than `most` samples."""
     past = min(record.past_count, most)
-    return blend(record.epsilon, min(record.count, most), past, min(record.past_draws, past))
+    draws = min(record.past_draws, past)
+    if past:
+        draws = max(draws, fewest_draws(record.epsilon, past))
+    return blend(record.schedule, min(record.count, most), past, draws)

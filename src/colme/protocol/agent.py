@@ -15,7 +15,6 @@ from typing import Any, Self
 
 from colme.errors import LocalProtocolError
 from colme.protocol import snapshot
-from colme.protocol.board.identity import InProcess
 from colme.protocol.events import EVERYTHING, Effects, Estimate, Event, Observe, Part
 from colme.protocol.own_data import Counts, OwnData
 from colme.protocol.relay.exchange import BoardExchange
@@ -33,12 +32,9 @@ class Agent:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         algorithm, profile = settings.algorithm, settings.profile
-        self._own = OwnData(
-            profile, algorithm.schedule_for(profile), squares=algorithm.release_squares
-        )
+        self._own = OwnData(profile, settings.schedule, squares=algorithm.release_squares)
         self._own.stream.incarnation = settings.incarnation
-        identity = settings.identity or InProcess(settings.name)
-        self._exchange = algorithm.exchange(self._own, settings.neighbours, identity)
+        self._exchange = algorithm.exchange(self._own, settings.neighbours, settings.signs_as)
 
     @classmethod
     def restore(cls, settings: Settings, data: Mapping[str, Any]) -> Self:

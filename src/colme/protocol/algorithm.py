@@ -50,8 +50,8 @@ class Algorithm(ABC):
     """Publish noisy sums of squares too, and use the variance they bound for the profile's."""
 
     @abstractmethod
-    def schedule_for(self, profile: Profile) -> ReleaseSchedule:
-        """Where blocks end: a function of public facts."""
+    def schedule_for(self, profile: Profile, origin: str) -> ReleaseSchedule:
+        """Where blocks end: a function of public facts, such as the hash of one's key."""
 
     @abstractmethod
     def exchange(

@@ -7,7 +7,7 @@ from colme.protocol.stream import Spread, Stream
 from colme.rules.decision import DecisionRule
 from colme.rules.interval import empirical_margin, known_variance_margin
 from colme.rules.release import Profile, Release, ReleaseSchedule
-from colme.rules.weighing import blend
+from colme.rules.weighing import WeighedBlocks, blend
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,9 +98,8 @@ class OwnData:
         stream, profile = self.stream, self.profile
         if stream.blocks == 0 or stream.blocks < stream.past_draws:
             return None  # Nothing yet, or some of the first block still waits for its noise.
-        made_of = blend(
-            profile.epsilon, stream.released_count, stream.past_count, stream.past_draws
-        )
+        assert isinstance(self.schedule, WeighedBlocks)
+        made_of = blend(self.schedule, stream.released_count, stream.past_count, stream.past_draws)
         square = stream.released_square(profile, made_of.square_weight) if self.squares else None
         return Weighed(
             incarnation=stream.incarnation,

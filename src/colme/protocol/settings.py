@@ -5,9 +5,9 @@ from typing import Self
 
 from colme.errors import ConfigError
 from colme.protocol.algorithm import Algorithm
-from colme.protocol.board.identity import BoardIdentity
-from colme.protocol.board.record import LARGEST_NUMBER
-from colme.rules.release import Profile
+from colme.protocol.board.identity import BoardIdentity, InProcess
+from colme.protocol.board.record import LARGEST_NUMBER, origin_of_key
+from colme.rules.release import Profile, ReleaseSchedule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +41,16 @@ class Settings:
             profile=profile,
             algorithm=named("recommended", release_squares=release_squares),
         )
+
+    @property
+    def signs_as(self) -> BoardIdentity:
+        """Who it is to those who are not its neighbours."""
+        return self.identity or InProcess(self.name)
+
+    @property
+    def schedule(self) -> ReleaseSchedule:
+        """Where its blocks end."""
+        return self.algorithm.schedule_for(self.profile, origin_of_key(self.signs_as.key))
 
     def __post_init__(self) -> None:
         if not isinstance(self.algorithm, Algorithm):

@@ -94,7 +94,11 @@ class Stream:
     def _close(self, schedule: ReleaseSchedule) -> None:
         """End the open block: from here on its sums are weighed, and its noise is due."""
         block = self.lattice.plus(-self.opened.sum, -self.opened.squares)
-        weighed = block.times(schedule.weights(self.count - self.closed_count, 1))
+        is_past = self.count <= self.past_count
+        size = (
+            (self.past_count, self.past_draws) if is_past else (self.count - self.closed_count, 1)
+        )
+        weighed = block.times(schedule.weights(*size))
         self.closed = self.closed.plus(weighed.sum, weighed.squares)
         self.closed_count, self.opened = self.count, self.lattice
         self.blocks_due += 1

@@ -15,7 +15,8 @@ def as_one_block(stream: Stream, before: ReleaseSchedule, after: ReleaseSchedule
     """The stream of an agent that released by one schedule, to go on by another that weighs.
 
     Blocks that are closed and wait for their noise belong to the first block, too: they take their
-    draws when it is next published, and until then there is nothing to show.
+    draws when it is next published, and until then there is nothing to show. So does the open one
+    if it has more samples already than the new schedule would have given it.
     """
     if before.weights(1, 1) != EVEN or stream.past_draws:
         seen = f"blocks that are weighed ({before})"
@@ -23,9 +24,8 @@ def as_one_block(stream: Stream, before: ReleaseSchedule, after: ReleaseSchedule
     count, draws = stream.closed_count, stream.blocks + stream.blocks_due
     end = after.next_end(count)
     if end <= stream.count:
-        # To close it now would end a block where no schedule says: nobody could tell its weight.
-        seen = f"a block that has {stream.count - count} samples and is open"
-        raise SnapshotError("stream", seen, f"one that ends before sample {end}: let it end first")
+        count = end = stream.block_end
+        draws += 1
     weights = after.weights(count, draws) if draws else EVEN
     return replace(
         stream,

@@ -9,8 +9,9 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from math import ceil
 
-from colme.rules.release import ReleaseSchedule, Weights, grown, sigma2_dp
+from colme.rules.release import Blocks, ReleaseSchedule, Weights, grown, sigma2_dp
 
 WHOLE = 2**40
 """Weights are kept in whole numbers of its parts: fine enough for every epsilon that can be drawn
@@ -37,9 +38,15 @@ class WeighedBlocks:
     """
 
     epsilon: float
+    early: int = 0
+    """How much earlier the first block ends, in 512ths of it: 0 to 255. Where it differs between
+    agents so do all their block ends, and there always is somebody with news: of equal agents
+    everybody's mean would be as old as everybody else's."""
 
     def next_end(self, count: int) -> int:
         """Twice as far up to epsilon = 2, where less noise is left to save a smaller share."""
+        if count == 0:
+            return ceil((1 - self.early / 512) * grown(0, self.epsilon, share=1.0))
         share = 1.0 if self.epsilon <= 2 else 2 / (self.epsilon * self.epsilon)
         return grown(count, self.epsilon, share=share)
 
@@ -70,18 +77,30 @@ class Blend:
     square_noise: float
 
 
-def blend(epsilon: float, count: int, past_count: int = 0, past_draws: int = 0) -> Blend:
+def blend(schedule: WeighedBlocks, count: int, past_count: int = 0, past_draws: int = 0) -> Blend:
     """Of a release of `count` samples, or of as many of them as closed blocks can hold.
 
     The first `past_count` of them are one block that carries `past_draws` draws, where an agent
     came from another way of releasing; 0 where it did not.
     """
-    return _blends(epsilon, past_count, past_draws).at(count)
+    return _blends(schedule, past_count, past_draws).at(count)
 
 
-@lru_cache(maxsize=1024)
-def _blends(epsilon: float, past_count: int, past_draws: int) -> "_Blends":
-    return _Blends(WeighedBlocks(epsilon), past_count, past_draws)
+@lru_cache(maxsize=4096)
+def _blends(schedule: WeighedBlocks, past_count: int, past_draws: int) -> "_Blends":
+    return _Blends(schedule, past_count, past_draws)
+
+
+@lru_cache(maxsize=4096)
+def fewest_draws(epsilon: float, count: int) -> int:
+    """That so many samples can carry from before a switch: no schedule in rounds has longer blocks.
+
+    Whoever claims fewer claims less noise than there can be.
+    """
+    schedule, end, draws = Blocks(epsilon), 0, 0
+    while (end := schedule.next_end(end)) <= count:
+        draws += 1
+    return max(draws, 1)
 
 
 def blocks(

@@ -22,6 +22,7 @@ from typing import Self
 
 from colme.errors import ConfigError, MessageError
 from colme.rules.release import LARGEST, Profile
+from colme.rules.weighing import WeighedBlocks
 
 VERSION = 1
 """Of the fields and what they mean. A record of another version is not one of these."""
@@ -45,6 +46,11 @@ PROOF_SIZE = 2 * RECORD_SIZE
 def origin_of_key(key: bytes) -> str:
     """The name that goes with a key, in hex. It is a hash, so all origins are spread evenly."""
     return sha256(key).digest()[:ORIGIN_SIZE].hex()
+
+
+def weighed_blocks(epsilon: float, origin: str) -> WeighedBlocks:
+    """Where the blocks of an origin end: its first byte says how early the first one does."""
+    return WeighedBlocks(epsilon, early=int(origin[:2], 16))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +112,11 @@ class Record:
     def origin(self) -> str:
         """Whose it is."""
         return origin_of_key(self.key)
+
+    @property
+    def schedule(self) -> WeighedBlocks:
+        """Where its author's blocks end."""
+        return weighed_blocks(self.epsilon, self.origin)
 
     @property
     def order(self) -> tuple[int, int]:

@@ -43,7 +43,7 @@ class Paper(RoundsAlgorithm):
             raise ConfigError("alpha", self.alpha, "a function of the age, such as stepped_alpha")
         require_sound(self.rule)
 
-    def schedule_for(self, profile: Profile) -> ReleaseSchedule:
+    def schedule_for(self, profile: Profile, origin: str) -> ReleaseSchedule:
         """As chosen."""
         return self.schedule
 

@@ -49,7 +49,7 @@ class Tracking(RoundsAlgorithm):
         """No other is held to the bars of this algorithm."""
         return TightBernstein()
 
-    def schedule_for(self, profile: Profile) -> ReleaseSchedule:
+    def schedule_for(self, profile: Profile, origin: str) -> ReleaseSchedule:
         """Blocks that grow."""
         return Blocks(profile.epsilon)
 

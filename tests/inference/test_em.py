@@ -1,0 +1,67 @@
+"""One source, two ways to run it."""
+
+import subprocess
+import sys
+from math import inf
+
+import numpy as np
+import pytest
+
+from colme.inference import em as module
+from colme.inference.em import em, fastest_em
+
+
+def test_importing_the_answer_does_not_import_numba() -> None:
+    code = "import colme.inference.answer, sys; sys.exit('numba' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_without_numba_it_is_plain_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    assert fastest_em.__wrapped__() is em
+
+
+@pytest.mark.parametrize("free", [False, True])
+@pytest.mark.parametrize("components", [1, 2, 7])
+def test_compiled_and_plain_give_the_same_numbers(components: int, free: bool) -> None:
+    """To 1e-9 of a standard deviation, on many boards."""
+    pytest.importorskip("numba")
+    compiled = fastest_em()
+    assert compiled is not em
+    for seed in range(20):
+        generator = np.random.default_rng(seed)
+        agents = int(generator.integers(6, 300))
+        v = np.exp(generator.uniform(-8, 0, agents))
+        x = generator.choice([0.1, 0.5, 0.6], agents) + generator.normal(0, np.sqrt(v))
+        n = generator.integers(1, 4, agents).astype(float)
+        start = np.linspace(0, 1, components)
+        weights = np.full(components, 1 / components)
+        arguments = (x, v, n, start, weights, 0.1 if free else 0.0, free, 60, 1e-3)
+        one, other = em(*arguments), compiled(*arguments)
+        sd = float(np.sqrt(v.min()))
+        assert one[0] == pytest.approx(other[0], rel=1e-12, abs=1e-9)
+        np.testing.assert_allclose(one[1], other[1], rtol=0, atol=1e-9 * sd)
+        np.testing.assert_allclose(one[2], other[2], rtol=0, atol=1e-9)
+        assert one[3] == pytest.approx(other[3], abs=1e-9 * sd * sd)
+
+
+def test_more_steps_never_make_it_worse() -> None:
+    """Leaps that lose are taken back."""
+    generator = np.random.default_rng(1)
+    v = np.full(100, 0.01)
+    x = generator.normal(0.5, 0.2, 100)
+    n, start, weights = np.ones(100), np.array([0.4, 0.5, 0.6]), np.full(3, 1 / 3)
+    found = [em(x, v, n, start, weights, 0.01, True, steps, -inf)[0] for steps in range(1, 80)]
+    assert np.diff(found).min() >= 0
+    assert found[-1] > found[0]
+
+
+def test_a_record_that_counts_twice_is_two_records() -> None:
+    generator = np.random.default_rng(2)
+    v = np.full(40, 0.01)
+    x = generator.choice([0.2, 0.8], 40) + generator.normal(0, 0.1, 40)
+    start, weights = np.array([0.0, 1.0]), np.full(2, 0.5)
+    twice = em(x, v, np.full(40, 2.0), start, weights, 0.0, False, 30, 1e-6)
+    both = em(np.tile(x, 2), np.tile(v, 2), np.ones(80), start, weights, 0.0, False, 30, 1e-6)
+    assert twice[0] == pytest.approx(both[0], rel=1e-12)
+    np.testing.assert_allclose(twice[1], both[1], rtol=1e-12)
