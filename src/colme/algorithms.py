@@ -17,11 +17,15 @@ from typing import Any
 
 from colme.errors import ConfigError, UnknownOption, one_of
 from colme.protocol.algorithm import Algorithm
+from colme.protocol.rounds.exchange import RoundsAlgorithm
 from colme.protocol.rounds.paper import Paper
 from colme.protocol.rounds.tracking import Tracking
 from colme.relay import Relay
 
 ALGORITHMS: Mapping[str, type[Algorithm]] = {kind.name: kind for kind in (Paper, Tracking, Relay)}
+
+IN_ROUNDS = tuple(name for name, kind in ALGORITHMS.items() if issubclass(kind, RoundsAlgorithm))
+"""Those that a node runs: it drives its agent through rounds."""
 
 ALIASES: Mapping[str, str] = {"recommended": Tracking.name}
 

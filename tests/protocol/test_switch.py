@@ -1,6 +1,6 @@
 """From an algorithm in rounds to relay: one first block, and no sample noised twice."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from colme.protocol.settings import Settings
 from colme.protocol.stream import Stream
 from colme.protocol.switch import as_one_block
 from colme.relay import Relay
-from colme.rules.release import Blocks, Profile
+from colme.rules.release import EVEN, Blocks, Profile, Weights
 from colme.rules.weighing import WeighedBlocks, blend
 from support.old_states import SNAPSHOTS, settings_of, story_of
 
@@ -153,6 +153,33 @@ def test_a_block_that_is_open_already_ends_where_it_would_have(taken: int, early
             assert one.released_mean(PROFILE, made.weight) == 0.25
     assert one.released_count > 40
     assert drawn == one.blocks
+
+
+@dataclass(frozen=True)
+class LongBlocks:
+    """Longer than those of relay: what is open at a switch belongs to the past."""
+
+    def next_end(self, count: int) -> int:
+        return count + 200 if count else 10
+
+    def weights(self, samples: int, draws: int) -> Weights:
+        return EVEN
+
+
+def test_while_a_part_of_the_past_is_open_nothing_is_shown() -> None:
+    """Half of the first block has its noise, the other half would go out bare."""
+    old = Agent(settings(Paper(schedule=LongBlocks())))
+    for _ in range(100):
+        old.observe(0.25)
+    old.step(Begin(1, (5,)))
+    new = Agent.switched(old.snapshot(), before=old.settings, after=after("paper"))
+    new.step(Begin(1, ()))
+    assert new.boards.board.get(new.boards.origin) is None
+    for _ in range(110):
+        new.observe(0.25)
+    new.step(Begin(2, (-5,)))
+    assert (record_of(new).count, record_of(new).past_draws) == (210, 2)
+    assert record_of(new).mean == 0.25
 
 
 def test_a_new_mean_weighs_what_is_past_by_its_noise() -> None:

@@ -19,7 +19,7 @@ from pydantic import (
 )
 
 from colme import naming
-from colme.algorithms import named, resolved
+from colme.algorithms import ALIASES, IN_ROUNDS, named, resolved
 from colme.configuration import Table, read_toml, validated
 from colme.errors import ConfigError, UnknownOption, one_of
 from colme.protocol.algorithm import Algorithm
@@ -70,10 +70,9 @@ LoopbackAddress = Annotated[str, AfterValidator(_loopback)]
 
 
 def _algorithm(name: str) -> str:
-    try:
-        return named(name).name
-    except ConfigError as error:
-        raise ValueError(error.expected) from None
+    if resolved(name) not in IN_ROUNDS:
+        raise ValueError(one_of(name, [*ALIASES, *IN_ROUNDS]))
+    return resolved(name)
 
 
 class Agreed(Table):

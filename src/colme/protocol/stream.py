@@ -94,11 +94,10 @@ class Stream:
     def _close(self, schedule: ReleaseSchedule) -> None:
         """End the open block: from here on its sums are weighed, and its noise is due."""
         block = self.lattice.plus(-self.opened.sum, -self.opened.squares)
-        is_past = self.count <= self.past_count
-        size = (
-            (self.past_count, self.past_draws) if is_past else (self.count - self.closed_count, 1)
-        )
-        weighed = block.times(schedule.weights(*size))
+        size, draws = self.count - self.closed_count, 1
+        if self.count <= self.past_count:
+            size, draws = self.past_count, self.past_draws
+        weighed = block.times(schedule.weights(size, draws))
         self.closed = self.closed.plus(weighed.sum, weighed.squares)
         self.closed_count, self.opened = self.count, self.lattice
         self.blocks_due += 1

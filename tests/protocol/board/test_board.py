@@ -111,6 +111,7 @@ def test_pages_are_of_limited_size_and_leave_no_gap() -> None:
     assert [len(page.heads) for page in pages] == [PAGE, PAGE, 1]
     assert pages[0].after == ""
     assert [page.after for page in pages[1:]] == [page.last for page in pages[:-1]]
+    assert all(sum(page.covers(entry.origin) for page in pages) == 1 for entry in board)
     assert pages[-1].last == list(board)[-1].origin
     assert filled([written("a")]).pages()[-1].last == LAST_ORIGIN
     assert Board(()).pages() == [Page(after="", last=LAST_ORIGIN, heads=())]

@@ -326,6 +326,13 @@ class TestStored:
         digest = DigestMessage(page=page, answer=False)
         assert effects.send == (("b", digest), ("c", digest))
 
+    def test_whoever_resumes_asks_again_whatever_it_has_sent_before(self) -> None:
+        me = exchange("me", ["a"])
+        assert len(me.step(Begin(1, ())).send) == 1
+        assert me.step(Begin(2, ())).send == ()
+        me.resume(me.state)
+        assert [type(message) for _, message in me.step(Begin(3, ())).send] == [DigestMessage]
+
     def test_a_lost_board_is_had_again(self) -> None:
         own = Releases()
         mine = released(exchange("me", ["a"], own=own), own, 1, 25)

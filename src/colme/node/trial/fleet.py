@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from colme.algorithms import named, resolved
-from colme.errors import ConfigError, NetworkError, NodeError
+from colme.algorithms import ALIASES, IN_ROUNDS, resolved
+from colme.errors import ConfigError, NetworkError, NodeError, one_of
 from colme.graph import Graph
 from colme.node.config import NodeConfig
 from colme.node.owner import OwnerClient, Status
@@ -57,10 +57,9 @@ class Plan:
         if self.agents * self.degree % 2:
             expected = "an even product of --agents and --degree: every edge has two ends"
             raise ConfigError("--degree", self.degree, expected)
-        try:
-            named(self.algorithm)
-        except ConfigError as error:
-            raise ConfigError("--algorithm", error.seen, error.expected) from None
+        if self.algorithm not in IN_ROUNDS:
+            known = [*ALIASES, *IN_ROUNDS]
+            raise ConfigError("--algorithm", self.algorithm, one_of(self.algorithm, known))
 
     @property
     def bounds(self) -> tuple[float, float]:

@@ -53,10 +53,10 @@ class Board:
         held = self._held.get(origin)
         return None if held is None else held.entry
 
-    def _head(self, origin: str) -> Head:
+    def _head(self, origin: str) -> Head | None:
         """In short what `get` gives."""
         held = self._held.get(origin)
-        return Head(origin=origin) if held is None else held.head
+        return None if held is None else held.head
 
     @property
     def records(self) -> tuple[Record, ...]:
@@ -111,7 +111,7 @@ class Board:
             origins = listed[start : start + PAGE]
             final = start + PAGE >= len(listed)
             last = self._horizon if final else min(origins[-1], self._horizon)
-            heads = tuple(map(self._head, origins))
+            heads = tuple(self._head(origin) or Head(origin=origin) for origin in origins)
             pages.append(Page(after=after, last=last, heads=heads))
             after = last
         return pages
@@ -123,11 +123,8 @@ class Board:
         end = bisect_right(self._origins, page.last)
         covered = self._origins[start:end]
         beyond = [origin for origin in theirs if not page.covers(origin)]
-        return [
-            origin
-            for origin in (*covered, *beyond)
-            if self._head(origin).adds_to(theirs.get(origin, Head(origin=origin)))
-        ]
+        mine = filter(None, map(self._head, (*covered, *beyond)))
+        return [head.origin for head in mine if head.adds_to(theirs.get(head.origin))]
 
     def wanting(self, page: Page) -> list[str]:
         """The origins of which the author of the page holds what is news to me."""

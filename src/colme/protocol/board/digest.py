@@ -51,8 +51,10 @@ class Head:
             fingerprint=sha256(entry.content()).digest()[:FINGERPRINT_SIZE],
         )
 
-    def adds_to(self, other: "Head") -> bool:
+    def adds_to(self, other: "Head | None") -> bool:
         """Whether what this stands for is news to whoever holds the other, of the same origin."""
+        if other is None:
+            return self.sequence > 0
         if self.sequence == 0 or self.fingerprint == other.fingerprint:
             return False
         if self.proof or other.proof:
