@@ -9,6 +9,7 @@ import pytest
 
 from colme import Own, posterior
 from colme.errors import InvalidValue
+from colme.inference.table import releases
 from colme.protocol.board.record import Record, origin_of_key
 from colme.rules.interval import empirical_margin, known_variance_margin
 from colme.rules.weighing import blend
@@ -128,6 +129,14 @@ def test_a_count_is_believed_up_to_four_times_the_median() -> None:
     four = [replace(board[1], mean=0.21, count=4000), *board[2:]]
     many = [replace(board[1], mean=0.21, count=2**60), *board[2:]]
     assert posterior(mine, many).value == posterior(mine, four).value
+
+
+def test_a_table_holds_no_more_than_can_be() -> None:
+    board = records(TWO_CLASSES)
+    lies = [replace(board[0], mean=1e100), replace(board[1], count=2**60)]
+    made = releases([*lies, *board[2:]], origin=0.5, unit=0.9)
+    assert made.x[0] == pytest.approx(0.5 + 4 * 0.9)
+    assert made.data[1] == blend(board[1].schedule, 4000).data
 
 
 @pytest.mark.parametrize("mean", [-0.4, 1.4, 1e100, -1e100])

@@ -93,17 +93,51 @@ def test_records_of_another_variance_are_not_asked() -> None:
         assert (found.models[0] is not None) == asked
 
 
-def test_what_a_record_weighs_is_bounded() -> None:
-    """Of forty, one claims a hundred times the precision: it moves nobody more than four do."""
-    count, x = 300, np.append(np.zeros(40), 0.05)
-    board, who = table(x + 0.5, epsilon=4.0, count=count), owners(x[:1] + 0.5, count=count)
-    v = board.data * SIGMA2 + board.noise * HALF_RANGE**2
-    claims = replace(board, data=np.where(x > 0, 0.01, 1.0) * v / SIGMA2, noise=np.zeros(41))
-    four = np.append(x, [0.05] * 3)
-    honest = table(four + 0.5, epsilon=4.0, count=count)
-    moved_by_one = answers(claims, who).value[0] - 0.5
-    moved_by_four = answers(honest, who).value[0] - 0.5
-    assert 0 < moved_by_one <= 1.1 * moved_by_four
+@pytest.mark.parametrize(("claimants", "weight"), [(1, 1), (16, 4)])
+def test_what_a_record_weighs_is_bounded(claimants: int, weight: int) -> None:
+    """Those who claim a hundred times the precision move nobody more than so many of them would.
+
+    Few weigh as much as everybody else; a third or more of all records, four times as much.
+    """
+    count, off = 300, np.append(np.zeros(40), np.full(claimants, 0.01))
+    board, who = table(off + 0.5, epsilon=4.0, count=count), owners(np.array([0.5]), count=count)
+    who = replace(who, index=np.array([-1]))
+    v = np.full(off.size, 0.001)
+    claims = replace(board, data=np.where(off > 0, 0.01, 1.0) * v / SIGMA2, noise=0 * v)
+    many = np.append(np.zeros(40), np.full(weight * claimants, 0.01))
+    v = np.full(many.size, 0.001)
+    honest = replace(table(many + 0.5, epsilon=4.0, count=count), data=v / SIGMA2, noise=0 * v)
+    by_claims = answers(claims, who).value[0] - 0.5
+    by_numbers = answers(honest, who).value[0] - 0.5
+    assert 0 < by_claims <= 1.2 * by_numbers
+
+
+def test_an_answer_goes_as_far_as_the_limit_and_says_what_was_cut() -> None:
+    """A class that is certain, and a mean of 20 samples 2.5 standard deviations off it."""
+    board = table(np.full(200, 0.5), epsilon=4.0, count=100_000)
+    sd = (SIGMA2 / 20) ** 0.5
+    found = answers(board, owners(np.array([0.5 + 2.5 * sd]), count=20))
+    assert found.value[0] == pytest.approx(0.5 + 1.5 * sd)
+    assert found.sd[0] > sd
+    assert 0 < found.trust[0] < 0.5
+
+
+def test_ones_own_record_counts_as_alike_whatever_it_says() -> None:
+    made = paper(agents=20)
+    variance = np.where(np.arange(20) < 6, SIGMA2, SIGMA2 / 2.1)
+    variance[0] = SIGMA2 / 10
+    found = answers(replace(made.board, variance=variance), only(made.owners, 0))
+    assert found.models[0] is not None
+    assert found.models[0].count == 6
+
+
+def test_variances_that_may_be_nothing_but_noise_are_not_used() -> None:
+    """An average of three standard errors says something, one of less does not."""
+    made = paper()
+    who = replace(made.owners, known=np.zeros(60, dtype=np.bool_))
+    for error, used in ((0.3, True), (0.5, False)):
+        found = answers(replace(made.board, error=np.full(60, error)), who)
+        assert (found.models[0] is not None) == used
 
 
 @st.composite

@@ -38,8 +38,10 @@ def test_three_classes_are_found() -> None:
 def test_twenty_classes_are_found() -> None:
     means = np.linspace(0.2, 0.8, 20)
     x, v = board(means.tolist(), 0.002, 200)
-    found = best(fit(x, v))
+    models = fit(x, v)
+    found = best(models)
     assert found.means.size == 20
+    assert 10 not in [model.means.size for model in models.models], "else it went one by one"
     np.testing.assert_allclose(np.sort(found.means), means, atol=4 * 0.002 / 2)
 
 
@@ -125,6 +127,24 @@ def test_a_class_that_shows_later_is_found_from_a_warm_start() -> None:
     found = fit(x, v, warm)
     assert found.precision == warm.precision
     assert best(found).means.size == 4
+
+
+def test_a_spread_that_shows_later_is_found_from_a_warm_start() -> None:
+    """EM can't leave tau2 = 0, so it begins above."""
+    x, v = board([0.5], 0.05, 200)
+    warm = fit(x, v)
+    assert warm.overall.tau2 < 0.1 * 0.05**2
+    spread = np.random.default_rng(2).normal(0, 0.05, 200)
+    found = fit(x + spread, v, warm)
+    assert found.precision == warm.precision
+    assert found.overall.tau2 == pytest.approx(0.05**2, abs=3 * 2 * 0.05**2 * (2 / 200) ** 0.5)
+
+
+def test_few_records_are_not_taken_for_classes() -> None:
+    few, enough = board([0.2, 0.8], 0.01, 14), board([0.2, 0.8], 0.01, 15)
+    assert {model.free for model in fit(*few).models} == {True}
+    assert {model.free for model in fit(*enough).models} == {False, True}
+    assert {model.free for model in fit(*enough, warm=fit(*few)).models} == {False, True}
 
 
 def test_cells_hold_every_record_and_change_the_fit_little() -> None:

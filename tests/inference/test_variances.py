@@ -32,10 +32,28 @@ def released(
     return sums / weight, squares / square_weight
 
 
-@pytest.mark.parametrize("epsilon", [1.0, 4.0])
-def test_raw_variances_are_right_on_average_and_have_the_errors_they_say(epsilon: float) -> None:
-    """Gaussian data within wide bounds, 4,000 agents: to three standard errors of either."""
-    agents, count, sigma2 = 4000, 300, 0.03
+def test_of_two_samples_the_variance_is_the_unbiased_one() -> None:
+    """0 and 1, without noise; its error is that of Gaussian samples, 2 sigma^4 / n."""
+    half, none = np.array([0.5]), np.zeros(1)
+    raw, error = released_variances(
+        half,
+        half,
+        data=half,
+        noise=none,
+        square_data=half,
+        square_noise=none,
+        half_range=np.ones(1),
+    )
+    assert raw[0] == 0.5
+    assert error[0] == 2 * 0.5**2 / 2
+
+
+@pytest.mark.parametrize(("epsilon", "count"), [(1.0, 64), (4.0, 100)])
+def test_raw_variances_are_right_on_average_and_have_the_errors_they_say(
+    epsilon: float, count: int
+) -> None:
+    """Gaussian data within wide bounds, 20,000 agents: to three standard errors of either."""
+    agents, sigma2 = 20_000, 0.03
     generator = np.random.default_rng(1)
     samples = np.clip(generator.normal(0.2, sigma2**0.5, (agents, count)), -HALF_RANGE, HALF_RANGE)
     mean, square = released(samples, epsilon, generator)
@@ -69,9 +87,9 @@ def test_equal_variances_end_at_their_average_and_unequal_ones_apart() -> None:
 
 
 def test_a_declared_variance_is_taken_as_it_is() -> None:
-    raw, error = np.array([0.01, 0.3, 0.3, 0.3]), np.array([0.0, 0.01, 0.01, 0.0])
+    raw, error = np.array([0.001, 0.3, 0.3, 0.3]), np.array([0.0, 0.01, 0.01, 0.0])
     shrunk = average(raw, error).shrunk(raw, error)
-    assert shrunk[0] == 0.01
+    assert shrunk[0] == 0.001
     assert shrunk[3] == 0.3
 
 
