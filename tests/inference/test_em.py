@@ -46,13 +46,13 @@ def test_compiled_and_plain_give_the_same_numbers(components: int, free: bool) -
 
 
 def test_more_steps_never_make_it_worse() -> None:
-    """Leaps that lose are taken back."""
+    """Leaps that lose are taken back. Parameters are rounded, which costs a millionth."""
     generator = np.random.default_rng(1)
     v = np.full(100, 0.01)
     x = generator.normal(0.5, 0.2, 100)
     n, start, weights = np.ones(100), np.array([0.4, 0.5, 0.6]), np.full(3, 1 / 3)
     found = [em(x, v, n, start, weights, 0.01, True, steps, -inf)[0] for steps in range(1, 80)]
-    assert np.diff(found).min() >= 0
+    assert np.diff(found).min() >= -1e-6
     assert found[-1] > found[0]
 
 

@@ -53,12 +53,12 @@ def test_a_continuum_has_a_spread_instead_of_classes() -> None:
     assert found.tau2 == pytest.approx(0.01, abs=3 * (0.01 + 0.02**2) * (2 / 200) ** 0.5)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("sd", [0.15, 0.05])
 def test_the_best_model_is_as_good_as_trying_every_split_to_the_end(sd: float, seed: int) -> None:
-    x, v = board([0.2, 0.4, 0.8], sd, 40, seed)
+    x, v = board([0.2, 0.4, 0.8], sd, 30, seed)
     plain = fitted(x.tolist(), v.tolist(), largest=4)
-    cost = 0.5 * np.log(40)
+    cost = 0.5 * np.log(30)
     most = max(loglik - cost * (2 * len(m) - 1 + free) for m, _, _, free, loglik in plain)
     assert fit(x, v).scores.max() >= most - 0.02
 
@@ -113,7 +113,7 @@ def test_a_warm_start_ends_where_a_cold_one_does() -> None:
 def test_records_that_tell_much_more_are_fitted_from_scratch() -> None:
     x, v = board([0.2, 0.25], 0.1, 100)
     warm = fit(x, v)
-    assert fit(x, v / 2, warm).precision == pytest.approx(2 * warm.precision)
+    assert fit(x, v / 2.1, warm).precision == pytest.approx(2.1 * warm.precision)
 
 
 def test_a_class_that_shows_later_is_found_from_a_warm_start() -> None:

@@ -34,12 +34,12 @@ def memberships(
 def expectation_maximisation(
     x: list[float], v: list[float], m: list[float], w: list[float], tau2: float, free: bool
 ) -> PlainModel:
-    """To the end, where a step gains less than 1e-7."""
+    """To the end, where a step gains less than 1e-5."""
     before = -inf
     agents = range(len(x))
     while True:
         loglik, r = memberships(x, v, m, w, tau2)
-        if loglik - before < 1e-7:
+        if loglik - before < 1e-5:
             return m, w, tau2, free, loglik
         before = loglik
         for k in range(len(m)):
@@ -143,7 +143,7 @@ def posterior(
             )
             logs.append(log(priors[-1]) + log_normal(x_bar, m_k, big_v + s2))
         spare = len(m) / log(max(count, 3))
-        logs.append(log(max(0.02, spare / (count + spare)) * sum(priors)) + flat)
+        logs.append(log(max(0.005, spare / (count + spare)) * sum(priors)) + flat)
         y.append(x_bar)
         variances.append(s2)
         whole = log_sum(logs)

@@ -1,4 +1,4 @@
-"""Made-up releases, and agents with exact means of their own, as the answer needs them."""
+"""Boards of made-up releases, and agents that have exact means of their own."""
 
 from dataclasses import dataclass, replace
 from math import sqrt
@@ -26,44 +26,59 @@ class World:
     truth: Floats
 
 
+EARLY = (0, 64, 128, 192)
+"""Of agents in turn: how much earlier their first blocks end."""
+
+
 def world(truth: Floats, *, count: int, epsilon: float, generator: np.random.Generator) -> World:
     """Agents with these means, `count` samples each, in blocks with Laplace noise."""
+    board = table(truth.copy(), epsilon=epsilon, count=count)
+    x_bar = truth.copy()
+    for turn, early in enumerate(EARLY):
+        mine = slice(turn, None, len(EARLY))
+        board.x[mine], x_bar[mine] = _means(
+            truth[mine], WeighedBlocks(epsilon, early), count, generator
+        )
+    return World(board=board, owners=owners(x_bar, count=count), truth=truth)
+
+
+def _means(
+    truth: Floats, schedule: WeighedBlocks, count: int, generator: np.random.Generator
+) -> tuple[Floats, Floats]:
+    """Released and exact ones, of agents whose blocks end together."""
     agents = truth.size
+    scale = laplace_scale(HALF_RANGE, schedule.epsilon)
     sums, weighed, weights, taken = np.zeros(agents), np.zeros(agents), 0.0, 0
-    schedule = WeighedBlocks(epsilon)
     for samples, draws in blocks(schedule, 0, 0):
         if taken + samples > count:
             break
         sum_ = samples * truth + _noise_free_sum(samples, agents, generator)
-        noise = generator.laplace(0, laplace_scale(HALF_RANGE, epsilon), agents)
         weight = schedule.weights(samples, draws).sum
-        weighed += weight * (sum_ + noise)
+        weighed += weight * (sum_ + generator.laplace(0, scale, agents))
         weights += weight * samples
         sums += sum_
         taken += samples
     rest = count - taken
     sums += rest * truth + _noise_free_sum(rest, agents, generator)
-    return World(
-        board=table(weighed / weights, epsilon=epsilon, count=count),
-        owners=owners(sums / count, count=count),
-        truth=truth,
-    )
+    return weighed / weights, sums / count
 
 
 def _noise_free_sum(samples: int, agents: int, generator: np.random.Generator) -> Floats:
     if samples > 60:
         return generator.normal(0, sqrt(SIGMA2 * samples), agents)
-    return np.asarray(generator.uniform(-HALF_RANGE, HALF_RANGE, (samples, agents)).sum(axis=0))
+    one_by_one: Floats = generator.uniform(-HALF_RANGE, HALF_RANGE, (samples, agents))
+    return np.asarray(one_by_one.sum(axis=0))
 
 
 def table(x: Floats, *, epsilon: float, count: int) -> Releases:
     """Of released means, all of as many samples and with the variance declared."""
     same = np.ones(x.size)
-    made = blend(WeighedBlocks(epsilon), count)
+    made = [blend(WeighedBlocks(epsilon, early), count) for early in EARLY]
+    turn = np.arange(x.size) % len(EARLY)
     return Releases(
         x=x,
-        data=made.data * same,
-        noise=made.noise * same,
+        data=np.array([one.data for one in made])[turn],
+        noise=np.array([one.noise for one in made])[turn],
         half_range=HALF_RANGE * same,
         variance=SIGMA2 * same,
         error=0 * same,

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from math import exp, inf, log, pi, sqrt
+from math import exp, floor, inf, log, log2, pi, sqrt
 from typing import cast
 
 import numpy as np
@@ -16,6 +16,9 @@ Em = Callable[
     [Floats, Floats, Floats, Floats, Floats, float, bool, int, float],
     tuple[float, Floats, Floats, float],
 ]
+
+ROUNDED = 2.0**-27
+"""What parameters are rounded to: logarithms, and means in standard deviations of a record."""
 
 
 def em(
@@ -46,7 +49,13 @@ def em(
     first_m, first_u, first_t = m, u, t
     back_m, back_u, back_t = m, u, t
     taken = 0
+    # Parameters are rounded at every step: else rounding errors grow near saddle points, and the
+    # compiled form, another order of records or another unit may end elsewhere.
+    grid = 2.0 ** floor(log2(ROUNDED * sqrt(noise)))
     for _ in range(steps):
+        m = np.rint(m / grid) * grid
+        u = np.rint(u / ROUNDED) * ROUNDED
+        t = round(t / ROUNDED) * ROUNDED
         tau2 = exp(t) if free else tau2
         s = 1 / (v + tau2)
         d = x - m.reshape(components, 1)
@@ -57,14 +66,14 @@ def em(
         r = np.exp(r - top)
         z = r.sum(axis=0)
         loglik = (n * (top + np.log(z) + 0.5 * np.log(s / (2 * pi)))).sum()
+        gained = loglik - best
         if taken == 2:
             taken = 0
-            if not loglik >= best:
+            # Back, if it has not gained: by a margin, so that rounding errors do not decide.
+            if not gained >= max(gain, 0.0):
                 m, u, t = back_m, back_u, back_t
                 continue
-        gained = loglik - best
-        if gained > 0:
-            best, best_m, best_u, best_t = loglik, m, u, t
+        best, best_m, best_u, best_t = loglik, m, u, t
         if gained < gain:
             break
         r = r * (n / z)

@@ -19,11 +19,14 @@ from colme.inference.partition import partition
 WORTH = 0.5
 """Growth ends at a component that gains less in log-likelihood: it costs ln M, ten times that."""
 
-GROWN = 10
-"""Components up to which growth goes one by one."""
+MANY = 6
+"""Components at which growth looks ahead: if the best partition has more, it goes on from there, or
+ends, if there are far too many."""
 
 MOST = 30
-"""Components of the largest model: more classes than that are a continuum."""
+MOST_SPREAD = 10
+"""Components of the largest model without and with tau2: more classes than that are a continuum,
+and what a few components do not explain, tau2 does."""
 
 STEPS = 120
 """Of EM, at most; it takes 3 to 40."""
@@ -38,7 +41,7 @@ TRIAL_GAIN = 0.05
 MEMBER = 1e-3
 """A record takes part in the trial of a component that it belongs to with this probability."""
 
-MOVED = 1.5
+MOVED = 2.0
 """Records that tell so much more, or less, than at the last fit from scratch: time for another, as
 classes may be seen that were not there to be kept."""
 
@@ -90,11 +93,14 @@ class Models:
         return np.asarray(weights / weights.sum())
 
     def worth_keeping(self) -> list[Model]:
-        """Those that may count again, the best with and without tau2, and the overall one."""
+        """Those that may count again; the best without and with tau2, if small; the overall one."""
         scores = self.scores
-        free = np.array([model.free for model in self.models])
-        best = (np.where(free, scores, -inf).argmax(), np.where(free, -inf, scores).argmax())
-        kept = {*best, *np.flatnonzero(scores >= scores.max() - FORGOTTEN)}
+        kept = {*np.flatnonzero(scores >= scores.max() - FORGOTTEN)}
+        for free in (False, True):
+            branch = [i for i, model in enumerate(self.models) if model.free == free]
+            best = max(branch, key=lambda i: float(scores[i]), default=None)
+            if best is not None and self.models[best].means.size <= MANY:
+                kept.add(best)
         overall = self.overall
         return [model for i, model in enumerate(self.models) if i in kept or model is overall]
 
@@ -131,19 +137,23 @@ def _renewed(board: Cells, warm: Models, *, free: bool) -> list[Model]:
         for model in warm.worth_keeping()
         if model.free == free
     ]
-    best = int(Models(tuple(models), warm.count, 0.0).scores.argmax())
-    return [*models, *_grown(board, models[-1])] if best == len(models) - 1 else models
+    if models and Models(tuple(models), warm.count, 0.0).scores.argmax() == len(models) - 1:
+        models.extend(_grown(board, models[-1]))
+    return models
 
 
 def _grown(board: Cells, model: Model) -> Iterator[Model]:
     """With one component more, and one more: the best one split in two, while that is worth it."""
     cost = log(board.n.sum())
     fell = False
-    while model.means.size < MOST:
-        if model.means.size != GROWN:
-            larger = split(board, model)
-        else:
-            larger = None if model.free else _classes(board)
+    while model.means.size < (MOST_SPREAD if model.free else MOST):
+        larger = split(board, model)
+        if model.means.size == MANY and not model.free:
+            means, weights = partition(board)
+            if means.size > MOST:
+                return
+            if means.size > MANY:
+                larger = Model(means, weights, 0.0, False, -inf)
         if larger is None:
             return
         larger = converged(board, larger)
@@ -170,14 +180,6 @@ def _one(board: Cells, *, free: bool) -> Model:
 def _least(board: Cells) -> float:
     """Where tau2 starts if the records show none."""
     return float(LEAST_SPREAD * board.n.sum() / (board.n / board.v).sum())
-
-
-def _classes(board: Cells) -> Model | None:
-    """The best partition of the records into classes, where it has more than growth has found."""
-    means, weights = partition(board)
-    if not GROWN < means.size <= MOST:
-        return None
-    return Model(means, weights, 0.0, False, -inf)
 
 
 def converged(board: Cells, model: Model) -> Model:

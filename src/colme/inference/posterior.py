@@ -27,8 +27,9 @@ PRIOR_POWER = 0.5
 """Of a component's size in its prior weight: 1 swamps small classes (worst class of 5%: 3.4 to 4.4
 times alone), 0 costs a tenth of regret."""
 
-NO_CLASS = 0.02
-"""(1) The least prior weight of being of no class seen so far, where the answer is one's own."""
+NO_CLASS = 0.005
+"""(1) The least prior weight of being of no class seen so far, where the answer is one's own. At
+t = 30,000 the error is 1.09 times the Ideal of a class; with .02 1.13, with .05 1.25."""
 
 WIDER = 4.0
 """(1) Times tau2 of the fit with K = 1: how far off such a mean may be, if that says more than the
