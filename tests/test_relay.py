@@ -12,7 +12,11 @@ from colme.errors import ConfigError, LocalProtocolError, UnknownOption
 from colme.network import Network
 from colme.privacy.mechanism import SeededLaplace
 from colme.protocol.agent import Agent
-from colme.protocol.events import Begin
+from colme.protocol.board.foreign import Foreign
+from colme.protocol.board.identity import InProcess
+from colme.protocol.board.messages import RecordsMessage
+from colme.protocol.board.record import Record
+from colme.protocol.events import Begin, Received
 from colme.protocol.settings import Settings
 from colme.relay import Relay
 from colme.rules.release import Profile
@@ -165,3 +169,47 @@ def test_it_has_a_name_and_options_and_says_what_it_does_not_have() -> None:
     agent = Agent(Settings(name="a", neighbours=(), profile=PROFILE, algorithm=Relay()))
     with pytest.raises(LocalProtocolError, match="rounds: saw 'relay'"):
         _ = agent.accepted
+
+
+def test_a_variance_declared_anew_does_not_contradict_what_was_signed() -> None:
+    """Nor where the board is lost: two records of one place that differ would bar the agent."""
+    settings = Settings(
+        name="a",
+        neighbours=("b",),
+        profile=Profile.bounded(0, 1, epsilon=4.0, sigma2=0.1),
+        algorithm=Relay(release_squares=False),
+    )
+    agent = Agent(settings)
+    agent.observe(0.5)
+    agent.step(Begin(1, (7,)))
+    before = agent.boards.board.get(agent.boards.origin)
+    stored = agent.snapshot()
+    del stored["exchange"]
+    other = replace(settings, profile=replace(settings.profile, sigma2=0.05))
+    again = Agent.restore(other, stored)
+    again.step(Begin(1, ()))
+    assert again.boards.board.get(again.boards.origin) == before
+    again.observe(0.25)
+    again.step(Begin(2, (7,)))
+    record = again.boards.board.get(again.boards.origin)
+    assert isinstance(record, Record)
+    assert record.variance == 0.05
+
+
+def test_records_of_another_version_are_passed_on_and_kept_apart() -> None:
+    network = lived(60)
+    stranger = InProcess("stranger")
+    told = Foreign(
+        version=2, key=stranger.key, incarnation=0, sequence=3, body=b"?", signature=bytes(64)
+    )
+    told = replace(told, signature=stranger.sign(told.content()))
+    before = network.estimate("03")
+    network.agents["00"].step(Received("01", RecordsMessage((told,))))
+    for _ in range(AGENTS):
+        network.run_round()
+    agent = network.agents["03"]
+    assert agent.boards.board.get(told.origin) == told
+    assert len(agent.boards.board.records) == AGENTS
+    restored = Agent.restore(agent.settings, agent.snapshot())
+    assert restored.boards.board.get(told.origin) == told
+    assert agent.estimate.local == before.local

@@ -73,7 +73,8 @@ def test_an_upgrade_leaves_the_stream_alone_and_the_algorithm_open(path: Path) -
     assert now["version"] == VERSION
     assert now["algorithm"] is None
     before = old["state"]["stream"]
-    new = {"opened": before["closed"], "past_count": 0, "past_draws": 0, "incarnation": 0}
+    new = {"opened": before["closed"], "declared": 0.0}
+    new |= {"past_count": 0, "past_draws": 0, "incarnation": 0}
     assert now["stream"] == before | new
     assert upgraded(now) == now
     other = "paper" if settings.algorithm.name == "tracking" else "tracking"

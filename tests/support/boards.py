@@ -7,9 +7,10 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from colme.errors import LocalProtocolError
+from colme.protocol.board.entry import Entry
 from colme.protocol.board.evidence import Evidence
 from colme.protocol.board.identity import BoardIdentity, InProcess
-from colme.protocol.board.record import Entry, Record
+from colme.protocol.board.record import Record
 from colme.protocol.events import Begin, Effects, Estimate, Received, Returned
 from colme.protocol.relay.exchange import BoardAlgorithm, BoardExchange
 from colme.rules.release import Profile
@@ -58,6 +59,7 @@ class Releases:
     squares: bool = False
     due: int = 0
     released: float = 0.0
+    declared: float = 0.0
     stream: Any = field(default_factory=lambda: SimpleNamespace(incarnation=0, blocks=0))
     own_variance: float = 0.1
 
@@ -71,7 +73,7 @@ class Releases:
         self.stream.blocks += self.due
         self.due = 0
         if noise:
-            self.released = noise[-1] / 100
+            self.released, self.declared = noise[-1] / 100, self.profile.sigma2
 
     def weighed(self) -> Any:
         if self.stream.blocks == 0:
@@ -83,6 +85,7 @@ class Releases:
             past_count=0,
             past_draws=0,
             mean=self.released,
+            variance=self.declared,
             square=None,
         )
 

@@ -57,6 +57,7 @@ class Agent:
         agent = cls(after)
         agent._own.stream = as_one_block(old.stream, old.schedule, agent._own.schedule)
         agent._own.stream.incarnation = after.incarnation
+        agent._own.stream.declared = after.profile.sigma2
         return agent
 
     def snapshot(self, parts: Collection[Part] = EVERYTHING) -> dict[str, Any]:

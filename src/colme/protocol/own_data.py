@@ -32,8 +32,10 @@ class Weighed:
     past_count: int
     past_draws: int
     mean: float
+    variance: float | None
+    """As it was declared with this release, where squares are not released."""
     square: float | None
-    """The released mean of squares about the midpoint, where squares are released."""
+    """The released mean of squares about the midpoint, where they are."""
 
 
 class OwnData:
@@ -63,7 +65,10 @@ class OwnData:
 
     def publish(self, noise: Sequence[int]) -> None:
         """Release all closed blocks, each with its own draws."""
+        is_new = self.stream.blocks_due > 0
         self.stream.publish(noise, self.schedule, squares=self.squares)
+        if is_new:
+            self.stream.declared = self.profile.sigma2
 
     @property
     def counts(self) -> Counts:
@@ -108,6 +113,7 @@ class OwnData:
             past_count=stream.past_count,
             past_draws=stream.past_draws,
             mean=stream.released_mean(profile, made_of.weight),
+            variance=None if self.squares else stream.declared,
             square=square,
         )
 

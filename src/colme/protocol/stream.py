@@ -63,6 +63,9 @@ class Stream:
     """Blocks that have had their noise: the draws in `noise`."""
     with_squares: bool = False
     """Whether the squares of those blocks have had theirs too; without it they must not go out."""
+    declared: float = 0.0
+    """The variance as declared with the last release: to declare another one for the same release
+    would contradict what was signed."""
     past_count: int = 0
     """The samples of the first block where it is made of all blocks from before a switch."""
     past_draws: int = 0

@@ -39,7 +39,8 @@ def _in_parts(old: dict[str, Any]) -> dict[str, Any]:
     state = dict(old["state"])
     stream = dict(state.pop("stream"))
     # All blocks weighed alike: what is closed is the plain sum, where the open block begins.
-    stream |= {"opened": dict(stream["closed"]), "past_count": 0, "past_draws": 0, "incarnation": 0}
+    stream |= {"opened": dict(stream["closed"]), "declared": 0.0}
+    stream |= {"past_count": 0, "past_draws": 0, "incarnation": 0}
     return {
         "version": 4,
         # Version 3 did not name it, and let both open the same state; nothing in it tells for

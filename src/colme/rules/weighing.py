@@ -83,12 +83,10 @@ def blend(schedule: WeighedBlocks, count: int, past_count: int = 0, past_draws: 
     The first `past_count` of them are one block that carries `past_draws` draws, where an agent
     came from another way of releasing; 0 where it did not.
     """
-    return _blends(schedule, past_count, past_draws).at(count)
-
-
-@lru_cache(maxsize=4096)
-def _blends(schedule: WeighedBlocks, past_count: int, past_draws: int) -> "_Blends":
-    return _Blends(schedule, past_count, past_draws)
+    # As far as the next power of two, so that few tables are made; never changed once made, since
+    # any thread may ask.
+    ends, blends = _blends(schedule, past_count, past_draws, 1 << count.bit_length())
+    return blends[max(0, bisect_right(ends, count) - 1)]
 
 
 @lru_cache(maxsize=4096)
@@ -134,34 +132,27 @@ class _Sums:
         return self.weight, self.data / whole, self.noise / whole
 
 
-class _Blends:
-    """The blends at the block ends of one schedule, as far as somebody has asked."""
-
-    def __init__(self, schedule: WeighedBlocks, past_count: int, past_draws: int) -> None:
-        self._schedule = schedule
-        self._blocks = blocks(schedule, past_count, past_draws)
-        self._means, self._squares = _Sums(), _Sums()
-        self._ends: list[int] = []
-        self._known: list[Blend] = []
-        self._grow()
-
-    def at(self, count: int) -> Blend:
-        """At the last block end within `count`; at the first one where that is beyond it."""
-        while self._ends[-1] < count:
-            self._grow()
-        return self._known[max(0, bisect_right(self._ends, count) - 1)]
-
-    def _grow(self) -> None:
-        samples, draws = next(self._blocks)
-        weights = self._schedule.weights(samples, draws)
-        noise = draws * sigma2_dp(1.0, self._schedule.epsilon)
-        self._means.add(weights.sum, samples, noise)
-        self._squares.add(weights.squares, samples, SQUARE_NOISE * noise)
-        weight, data, of_noise = self._means.shares()
-        square_weight, square_data, square_noise = self._squares.shares()
-        end = (self._ends[-1] if self._ends else 0) + samples
-        self._ends.append(end)
-        self._known.append(
+@lru_cache(maxsize=4096)
+def _blends(
+    schedule: WeighedBlocks, past_count: int, past_draws: int, up_to: int
+) -> tuple[list[int], list[Blend]]:
+    """The ends of the blocks that begin before `up_to`, the first of all, and their blends."""
+    means, squares = _Sums(), _Sums()
+    ends: list[int] = []
+    made: list[Blend] = []
+    end = 0
+    for samples, draws in blocks(schedule, past_count, past_draws):
+        if end >= max(up_to, 1):
+            break
+        weights = schedule.weights(samples, draws)
+        noise = draws * sigma2_dp(1.0, schedule.epsilon)
+        means.add(weights.sum, samples, noise)
+        squares.add(weights.squares, samples, SQUARE_NOISE * noise)
+        weight, data, of_noise = means.shares()
+        square_weight, square_data, square_noise = squares.shares()
+        end += samples
+        ends.append(end)
+        made.append(
             Blend(
                 count=end,
                 weight=weight,
@@ -172,3 +163,4 @@ class _Blends:
                 square_noise=square_noise,
             )
         )
+    return ends, made

@@ -11,14 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from colme.errors import MessageError
+from colme.protocol.board.entry import Proof, entry_from_bytes
+from colme.protocol.board.foreign import LARGEST_BODY, Foreign
 from colme.protocol.board.identity import InProcess
-from colme.protocol.board.record import (
-    PROOF_SIZE,
-    RECORD_SIZE,
-    Proof,
-    Record,
-    entry_from_bytes,
-)
+from colme.protocol.board.record import RECORD_SIZE, Record
 from support.boards import written
 
 numbers = st.floats(-1e100, 1e100)
@@ -136,7 +132,7 @@ def test_a_square_is_a_number(square: float) -> None:
         written("a", variance=None, square=square)
 
 
-@given(st.binary(max_size=2 * PROOF_SIZE))
+@given(st.binary(max_size=4 * RECORD_SIZE))
 def test_other_bytes_are_refused(data: bytes) -> None:
     with pytest.raises(MessageError):
         entry_from_bytes(data)
@@ -183,3 +179,49 @@ def test_a_proof_has_one_order() -> None:
     proof = Proof.from_pair(written("a", mean=0.1), written("a", mean=0.2))
     with pytest.raises(MessageError, match="smaller content first"):
         Proof(proof.second, proof.first)
+
+
+def foreign(name: str = "a", **fields: Any) -> Foreign:
+    """What a later version may write."""
+    who = InProcess(name)
+    made = Foreign(
+        **{
+            "version": 2,
+            "key": who.key,
+            "incarnation": 0,
+            "sequence": 7,
+            "body": b"something else",
+            "signature": bytes(64),
+            **fields,
+        }
+    )
+    return replace(made, signature=who.sign(made.content()))
+
+
+def test_a_record_of_another_version_is_kept_as_it_is() -> None:
+    """It can be ordered, checked and passed on; only what it says is not understood."""
+    made = foreign()
+    again = entry_from_bytes(made.to_bytes())
+    assert again == made
+    assert InProcess("b").verify(made.key, made.content(), made.signature)
+    assert (made.origin, made.order) == (written("a").origin, (0, 7))
+    one, other = foreign(), written("a", sequence=7)
+    proof = Proof.from_pair(one, other)
+    assert entry_from_bytes(proof.to_bytes()) == proof
+
+
+@pytest.mark.parametrize(
+    ("field", "seen"),
+    [
+        ("version", 1),
+        ("version", 2**16),
+        ("key", bytes(31)),
+        ("sequence", 0),
+        ("incarnation", -1),
+        ("body", bytes(LARGEST_BODY + 1)),
+    ],
+)
+def test_what_nobody_could_pass_on_is_refused_by_name(field: str, seen: Any) -> None:
+    with pytest.raises(MessageError) as error:
+        foreign(**{field: seen})
+    assert error.value.field == field

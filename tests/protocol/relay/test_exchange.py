@@ -16,9 +16,10 @@ from colme.errors import (
     SnapshotError,
     StaleStateError,
 )
+from colme.protocol.board.entry import Proof, entry_from_bytes
 from colme.protocol.board.identity import InProcess
 from colme.protocol.board.messages import DigestMessage, RecordsMessage
-from colme.protocol.board.record import Proof, Record, entry_from_bytes
+from colme.protocol.board.record import Record
 from colme.protocol.events import EVERYTHING, Begin, Deadline, Observe, Part, Returned
 from colme.protocol.messages import ConsensusMessage
 from colme.protocol.relay.exchange import BoardExchange

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from colme.errors import ConfigError
 from colme.protocol.board.digest import LAST_ORIGIN, PAGE, Head, Page
+from colme.protocol.board.entry import Entry
 from colme.protocol.board.joining import join
-from colme.protocol.board.record import Entry, Record
+from colme.protocol.board.record import Record
 
 CAPACITY = 4096
 """Origins on a board: about a megabyte, and as many bytes per edge where all of it is new."""
@@ -60,7 +61,7 @@ class Board:
 
     @property
     def records(self) -> tuple[Record, ...]:
-        """Of all origins that are not barred, in order of origin."""
+        """Of all origins that are not barred and speak my version, in order of origin."""
         return tuple(entry for entry in self if isinstance(entry, Record))
 
     def is_news(self, entry: Entry) -> bool:

@@ -6,7 +6,8 @@ from itertools import pairwise
 from re import compile as pattern
 
 from colme.errors import MessageError
-from colme.protocol.board.record import LARGEST_NUMBER, ORIGIN_SIZE, Entry, Proof
+from colme.protocol.board.entry import Entry, Proof
+from colme.protocol.board.record import LARGEST_NUMBER, ORIGIN_SIZE
 
 PAGE = 256
 """Heads on a page: about 12 kB."""

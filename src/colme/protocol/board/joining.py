@@ -10,32 +10,28 @@ follows is not disagreement but luck: whoever did see both has a proof, proofs r
 wherever they come, and so all boards that exchange what they hold end alike.
 """
 
-from colme.protocol.board.record import Entry, Proof, Record
+from colme.protocol.board.entry import Entry, Proof, statements
 
 
 def join(one: Entry, other: Entry) -> Entry:
     """What both together say of their origin; `one` itself where the other adds nothing."""
-    match one, other:
-        case Record(), Record() if one.order != other.order:
-            return one if one.order > other.order else other
-        case Proof(), Record() if one.order != other.order:
-            return one
-        case Record(), Proof() if one.order != other.order:
-            return other
-        case Proof(), Proof() if one.order != other.order:
+    if one.order == other.order:
+        return _of_one_place(one, other)
+    match isinstance(one, Proof), isinstance(other, Proof):
+        case True, True:
             return one if one.order < other.order else other
-    return _of_one_place(one, other)
+        case True, False:
+            return one
+        case False, True:
+            return other
+    return one if one.order > other.order else other
 
 
 def _of_one_place(one: Entry, other: Entry) -> Entry:
     """The two smallest contents of all are the proof, so that everybody picks the same two."""
-    different = {record.content(): record for record in (*_records(other), *_records(one))}
+    different = {said.content(): said for said in (*statements(other), *statements(one))}
     smallest = sorted(different)[:2]
-    if smallest == [record.content() for record in _records(one)]:
+    if smallest == [said.content() for said in statements(one)]:
         return one
     first, second = (different[content] for content in smallest)
     return Proof(first, second)
-
-
-def _records(entry: Entry) -> tuple[Record, ...]:
-    return (entry.first, entry.second) if isinstance(entry, Proof) else (entry,)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from colme.errors import MessageError
 from colme.protocol.board.digest import Page
-from colme.protocol.board.record import Entry
+from colme.protocol.board.entry import Entry
 
 LARGEST_BATCH = 256
 """Entries in a message: about 50 kB."""

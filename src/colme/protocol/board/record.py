@@ -25,7 +25,10 @@ from colme.rules.release import LARGEST, Profile
 from colme.rules.weighing import WeighedBlocks
 
 VERSION = 1
-"""Of the fields and what they mean. A record of another version is not one of these."""
+"""Of the fields and what they mean. A record of another version is a `Foreign` one.
+
+All versions begin with the same fields, up to the sequence, and end with a signature: so they can
+be ordered, checked and passed on by those who do not know them."""
 
 KEY_SIZE = 32
 SIGNATURE_SIZE = 64
@@ -35,12 +38,12 @@ ORIGIN_SIZE = 16
 LARGEST_NUMBER = 2**62
 """No count or place in an order may be larger, so that everybody can store it."""
 
-_PREFIX = b"colme record"
+PREFIX = b"colme record"
+"""Of what is signed: no signature for anything else can pass for one of a record."""
 _LAYOUT = Struct(f">12sH{KEY_SIZE}s5Q4dBd")
 _WITH_VARIANCE, _WITH_SQUARE = 0, 1
 
 RECORD_SIZE = _LAYOUT.size + SIGNATURE_SIZE
-PROOF_SIZE = 2 * RECORD_SIZE
 
 
 def origin_of_key(key: bytes) -> str:
@@ -87,15 +90,15 @@ class Record:
     def __post_init__(self) -> None:
         if self.version != VERSION:
             raise MessageError("version", self.version, f"{VERSION}")
-        _require_size("key", self.key, KEY_SIZE)
-        _require_size("signature", self.signature, SIGNATURE_SIZE)
-        _require_within("incarnation", self.incarnation, 0, LARGEST_NUMBER)
-        _require_within("count", self.count, 1, LARGEST_NUMBER)
+        require_size("key", self.key, KEY_SIZE)
+        require_size("signature", self.signature, SIGNATURE_SIZE)
+        require_within("incarnation", self.incarnation, 0, LARGEST_NUMBER)
+        require_within("count", self.count, 1, LARGEST_NUMBER)
         # A block has a sample at least, and one draw.
-        _require_within("sequence", self.sequence, 1, self.count)
-        _require_within("past_count", self.past_count, 0, self.count)
+        require_within("sequence", self.sequence, 1, self.count)
+        require_within("past_count", self.past_count, 0, self.count)
         fewest = 1 if self.past_count else 0
-        _require_within("past_draws", self.past_draws, fewest, min(self.past_count, self.sequence))
+        require_within("past_draws", self.past_draws, fewest, min(self.past_count, self.sequence))
         if (self.variance is None) == (self.square is None):
             seen = (self.variance, self.square)
             raise MessageError("variance, square", seen, "one of the two, and None for the other")
@@ -133,7 +136,7 @@ class Record:
         """What is signed. Two records say the same where these are the same bytes."""
         known = self.variance is not None
         return _LAYOUT.pack(
-            _PREFIX,
+            PREFIX,
             self.version,
             self.key,
             self.incarnation,
@@ -159,10 +162,10 @@ class Record:
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
         """The record that `to_bytes` wrote. Nothing is said about its signature."""
-        _require_size("record", data, RECORD_SIZE)
+        require_size("record", data, RECORD_SIZE)
         prefix, version, key, *numbers = _LAYOUT.unpack(data[: _LAYOUT.size])
-        if prefix != _PREFIX:
-            raise MessageError("record", prefix, f"{_PREFIX!r} in front")
+        if prefix != PREFIX:
+            raise MessageError("record", prefix, f"{PREFIX!r} in front")
         incarnation, sequence, count, past_count, past_draws = numbers[:5]
         epsilon, lo, hi, mean, kind, last = numbers[5:]
         if kind not in (_WITH_VARIANCE, _WITH_SQUARE):
@@ -185,71 +188,13 @@ class Record:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Proof:
-    """Two records of one origin that claim the same place and differ: it has misbehaved.
-
-    Whoever holds it believes nothing of that origin any more. The smaller content comes first.
-    """
-
-    first: Record
-    second: Record
-
-    def __post_init__(self) -> None:
-        one, other = self.first, self.second
-        if one.key != other.key:
-            raise MessageError("proof", (one.origin, other.origin), "two records of one origin")
-        if one.order != other.order:
-            expected = "two records with one incarnation and sequence"
-            raise MessageError("proof", (one.order, other.order), expected)
-        if not one.content() < other.content():
-            expected = "two that differ, the smaller content first"
-            raise MessageError("proof", "two records in another order, or the same", expected)
-
-    @classmethod
-    def from_pair(cls, one: Record, other: Record) -> Self:
-        """In whichever order the two come."""
-        return cls(one, other) if one.content() < other.content() else cls(other, one)
-
-    @property
-    def origin(self) -> str:
-        """Whom it bars."""
-        return self.first.origin
-
-    @property
-    def order(self) -> tuple[int, int]:
-        """The place that both claim."""
-        return self.first.order
-
-    def content(self) -> bytes:
-        """Both contents. Two proofs are the same where these are the same bytes."""
-        return self.first.content() + self.second.content()
-
-    def to_bytes(self) -> bytes:
-        """Both records."""
-        return self.first.to_bytes() + self.second.to_bytes()
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self:
-        """The proof that `to_bytes` wrote. Nothing is said about its signatures."""
-        _require_size("proof", data, PROOF_SIZE)
-        return cls(Record.from_bytes(data[:RECORD_SIZE]), Record.from_bytes(data[RECORD_SIZE:]))
-
-
-Entry = Record | Proof
-"""What a board holds of one origin."""
-
-
-def entry_from_bytes(data: bytes) -> Entry:
-    """A record or a proof: their sizes tell which."""
-    return Proof.from_bytes(data) if len(data) == PROOF_SIZE else Record.from_bytes(data)
-
-
-def _require_size(field: str, data: bytes, size: int) -> None:
+def require_size(field: str, data: bytes, size: int) -> None:
+    """Refuse other lengths."""
     if len(data) != size:
         raise MessageError(field, f"{len(data)} bytes", f"{size} bytes")
 
 
-def _require_within(field: str, number: int, lowest: int, highest: int) -> None:
+def require_within(field: str, number: int, lowest: int, highest: int) -> None:
+    """Refuse numbers outside."""
     if not lowest <= number <= highest:
         raise MessageError(field, number, f"{lowest} to {highest}")

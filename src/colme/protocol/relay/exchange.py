@@ -17,18 +17,12 @@ from colme.errors import (
 )
 from colme.protocol.algorithm import Algorithm, Exchange
 from colme.protocol.board.board import CAPACITY, Board
+from colme.protocol.board.entry import Entry, Proof, Statement, entry_from_bytes, statements
 from colme.protocol.board.evidence import Evidence
 from colme.protocol.board.identity import BoardIdentity
 from colme.protocol.board.messages import LARGEST_BATCH, DigestMessage, RecordsMessage
 from colme.protocol.board.peers import Owed
-from colme.protocol.board.record import (
-    SIGNATURE_SIZE,
-    Entry,
-    Proof,
-    Record,
-    entry_from_bytes,
-    origin_of_key,
-)
+from colme.protocol.board.record import SIGNATURE_SIZE, Record, origin_of_key
 from colme.protocol.events import (
     EVERYTHING,
     Begin,
@@ -191,11 +185,13 @@ class BoardExchange(Exchange):
             seen = f"another record of mine with (incarnation, blocks) {mine}"
             raise StaleStateError("state", seen, remedy)
 
-    def _is_my_release(self, heard: Record) -> bool:
-        """Whether it has my noise. What I declare of my data may have changed since."""
+    def _is_my_release(self, heard: Statement) -> bool:
+        """Whether it has my noise."""
         mine = self._own.weighed()
-        return mine is not None and (
-            (heard.count, heard.mean, heard.square) == (mine.count, mine.mean, mine.square)
+        return (
+            isinstance(heard, Record)
+            and mine is not None
+            and (heard.count, heard.mean, heard.square) == (mine.count, mine.mean, mine.square)
         )
 
     def _post_my_record(self) -> None:
@@ -204,7 +200,7 @@ class BoardExchange(Exchange):
         mine = own.weighed()
         if mine is None:
             return
-        # By its place, whatever else I may declare by now: two records of one place would bar me.
+        # By its place: two records of one place that differ would bar me.
         if posted is not None and posted.order == (mine.incarnation, mine.blocks):
             return
         unsigned = Record(
@@ -217,7 +213,7 @@ class BoardExchange(Exchange):
             epsilon=own.profile.epsilon,
             bounds=own.profile.bounds,
             mean=mine.mean,
-            variance=None if own.squares else own.profile.sigma2,
+            variance=mine.variance,
             square=mine.square,
             signature=bytes(SIGNATURE_SIZE),
         )
@@ -271,7 +267,7 @@ class BoardExchange(Exchange):
         return Effects()
 
     def _verify(self, name: str, entry: Entry) -> None:
-        for record in (entry.first, entry.second) if isinstance(entry, Proof) else (entry,):
+        for record in statements(entry):
             if not self._identity.verify(record.key, record.content(), record.signature):
                 seen = f"a bad one on a record of {record.origin}"
                 raise RemoteProtocolError(name, "signature", seen, "that of the record's author")
