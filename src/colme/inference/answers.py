@@ -44,7 +44,7 @@ It is the interval of samples that were all the same, whose own variance tells n
 
 REACH = 3.0
 """(4) The answer is at most ln(n) / 3 standard deviations of x_bar from it, and 1 if that is more:
-whatever the board says. Costs .005 of MSE / Local at t = 300; without it a class of 5% between two
+whatever the board says. Costs .008 of MSE / Local at t = 300; without it a class of 5% between two
 others would be 4.4 times worse off than alone for a while, instead of 2.8."""
 
 

@@ -14,8 +14,8 @@ LARGEST_COUNT = 4
 """Times the median of all counts: no record is taken to have more samples, whatever it claims."""
 
 FARTHEST = 4.0
-"""Half ranges from the midpoint of its bounds: no mean is taken to be farther off. Noise alone gets
-there once in e^30."""
+"""Half ranges from the midpoint of its bounds: no mean is taken to be farther off. Noise takes a
+first release there once in e^8, and it tells as little there as beyond."""
 
 
 def releases(records: Sequence[Record], *, origin: float, unit: float) -> Releases:
