@@ -3,6 +3,8 @@
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 
+from colme.protocol.board.entry import Entry
+
 
 @dataclass(slots=True)
 class Owed:
@@ -18,6 +20,8 @@ class Owed:
     """The same, because it asked: it will not answer again."""
     _origins: dict[str, None] = field(default_factory=dict)
     """In the order in which they came."""
+    _sent: dict[str, Entry] = field(default_factory=dict)
+    """What it was sent last of each, since it was last away: a digest may have crossed it."""
 
     def __len__(self) -> int:
         return len(self._origins)
@@ -34,11 +38,25 @@ class Owed:
     def keep_within(self, held: Container[str]) -> None:
         """Forget what I do not hold any more."""
         self._origins = {origin: None for origin in self._origins if origin in held}
+        self._sent = {origin: sent for origin, sent in self._sent.items() if origin in held}
 
     def start_anew(self) -> None:
         """It was away: nobody knows what of all that was sent has come to it."""
         self._origins.clear()
+        self._sent.clear()
         self.digest = True
+
+    def note_sent(self, entry: Entry) -> None:
+        """It is on its way, or was lost with the session."""
+        self._sent[entry.origin] = entry
+
+    def is_sent(self, entry: Entry | None) -> bool:
+        """Whether this, as the board holds it, was the last that it was sent of its origin."""
+        return entry is not None and self._sent.get(entry.origin) is entry
+
+    def forget_sent(self) -> None:
+        """It asks anew: what came before may be lost."""
+        self._sent.clear()
 
     def take(self, limit: int) -> list[str]:
         """The first of them, which are owed no longer."""

@@ -225,9 +225,12 @@ class BoardExchange(Exchange):
     def _messages(self, owed: Owed) -> list[Message]:
         """What a neighbour gets now. Entries first: then the digest finds less to ask for."""
         messages: list[Message] = []
-        held = (self.board.get(origin) for origin in owed.take(LARGEST_BATCH))
-        if entries := tuple(entry for entry in held if entry is not None):
-            messages.append(RecordsMessage(entries))
+        while origins := owed.take(LARGEST_BATCH):
+            held = (self.board.get(origin) for origin in origins)
+            if entries := tuple(entry for entry in held if entry is not None):
+                messages.append(RecordsMessage(entries))
+                for entry in entries:
+                    owed.note_sent(entry)
         if owed.digest or owed.answer:
             pages = self.board.pages()
             messages += (DigestMessage(page=page, answer=not owed.digest) for page in pages)
@@ -274,7 +277,13 @@ class BoardExchange(Exchange):
 
     def _compare(self, name: str, message: DigestMessage) -> Effects:
         owed = self._peer(name)
-        owed.add(self.board.lacking(message.page))
+        lacking = self.board.lacking(message.page)
+        if message.answer:
+            # It answers my digest, so all that I have sent since has come, or comes.
+            lacking = [one for one in lacking if not owed.is_sent(self.board.get(one))]
+        else:
+            owed.forget_sent()
+        owed.add(lacking)
         if not message.answer and self.board.wanting(message.page):
             owed.answer = True
         return Effects()
