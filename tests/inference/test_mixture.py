@@ -12,7 +12,7 @@ from colme.inference.cells import FEW, Cells, cells
 from colme.inference.em import em
 from colme.inference.mixture import Model, Models, converged, fit
 from colme.inference.partition import partition
-from support.plain_posterior import fitted
+from support.plain_posterior import fitted, scores
 
 Floats = NDArray[np.float64]
 
@@ -61,17 +61,18 @@ def test_a_continuum_has_a_spread_instead_of_classes() -> None:
 def test_the_best_model_is_as_good_as_trying_every_split_to_the_end(sd: float, seed: int) -> None:
     x, v = board([0.2, 0.4, 0.8], sd, 30, seed)
     plain = fitted(x.tolist(), v.tolist(), largest=4)
-    cost = 0.5 * np.log(30)
-    most = max(loglik - cost * (2 * len(m) - 1 + free) for m, _, _, free, loglik in plain)
-    assert fit(x, v).scores.max() >= most - 0.02
+    assert fit(x, v).scores.max() >= max(scores(plain, v.tolist())) - 0.02
 
 
-def test_probabilities_add_up_and_follow_schwarz() -> None:
-    models = fit(*board([0.2, 0.4, 0.8], 0.05, 100))
+def test_probabilities_add_up_and_follow_what_a_component_costs() -> None:
+    """ln M for a place and a weight, as Schwarz has it, and how many places there are."""
+    x, v = board([0.2, 0.4, 0.8], 0.05, 100)
+    models = fit(x, v)
     assert models.probabilities.sum() == pytest.approx(1)
     one, other = models.models[1], models.models[2]
     ratio = models.probabilities[2] / models.probabilities[1]
-    assert np.log(ratio) == pytest.approx(other.loglik - one.loglik - np.log(100))
+    places = np.sqrt(1 + models.overall.tau2 * (1 / v).mean())
+    assert np.log(ratio) == pytest.approx(other.loglik - one.loglik - np.log(100 * places))
 
 
 @pytest.mark.parametrize("agents", [1, 2, 3, 6])

@@ -89,10 +89,20 @@ def fitted(x: list[float], v: list[float], largest: int = 6) -> list[PlainModel]
     return models
 
 
-def probabilities(models: Sequence[PlainModel], count: int) -> list[float]:
-    scores = [loglik - (2 * len(m) - 1 + free) / 2 * log(count) for m, _, _, free, loglik in models]
-    whole = log_sum(scores)
-    return [exp(score - whole) for score in scores]
+def scores(models: Sequence[PlainModel], v: list[float]) -> list[float]:
+    """Schwarz's, less what it costs to find the places of components, and a spread of theirs."""
+    (overall,) = (tau2 for m, _, tau2, free, _ in models if free and len(m) == 1)
+    place = log(1 + overall * sum(1 / v_b for v_b in v) / len(v)) / 2
+    return [
+        loglik - (2 * len(m) - 1 + free) / 2 * log(len(v)) - place * (len(m) + free)
+        for m, _, _, free, loglik in models
+    ]
+
+
+def probabilities(models: Sequence[PlainModel], v: list[float]) -> list[float]:
+    found = scores(models, v)
+    whole = log_sum(found)
+    return [exp(score - whole) for score in found]
 
 
 def posterior(
@@ -112,7 +122,7 @@ def posterior(
     wide = 4 * overall[2] + s2
     flat = max(-log(width), log_normal(x_bar, overall[0][0], wide))
     first = second = kept = 0.0
-    for model, probability in zip(models, probabilities(models, len(x)), strict=True):
+    for model, probability in zip(models, probabilities(models, v), strict=True):
         if probability < 1e-4:
             continue
         m, w, tau2, _, _ = model

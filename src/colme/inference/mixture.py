@@ -68,9 +68,13 @@ class Model:
     loglik: float
 
     @property
-    def parameters(self) -> int:
-        """How many were learned."""
-        return 2 * self.means.size - 1 + self.free
+    def places(self) -> int:
+        """How many distances were learned: where components are, and how wide."""
+        return self.means.size + self.free
+
+    def schwarz(self, count: int) -> float:
+        """Its log-likelihood less what its parameters cost, learned from so many records."""
+        return self.loglik - 0.5 * log(count) * (self.places + self.means.size - 1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,12 +86,20 @@ class Models:
     """Of the records."""
     precision: float
     """Of all records together when the models were last fitted from scratch."""
+    precision_now: float
+    """The same of the records that they were fitted to."""
 
     @property
     def scores(self) -> Floats:
-        """Log-likelihoods less what their parameters cost: Schwarz's criterion."""
-        cost = 0.5 * log(self.count)
-        return np.array([model.loglik - cost * model.parameters for model in self.models])
+        """Schwarz's criterion, less what it costs to find a place among all that means may have.
+
+        That is the spread of all means in errors of a record, as prior densities have it. Schwarz
+        leaves it out since it stays as it is while records become more; here they become more
+        precise. Without it a few records of a class pass for a class of their own, late, now and
+        then: MSE / Ideal is 1.28 instead of 1.07 at t = 30,000.
+        """
+        place = 0.5 * log(1 + self.overall.tau2 * self.precision_now / self.count)
+        return np.array([model.schwarz(self.count) - place * model.places for model in self.models])
 
     @property
     def probabilities(self) -> Floats:
@@ -129,9 +141,9 @@ def fit(x: Floats, v: Floats, warm: Models | None = None) -> Models:
     branches = (False, True) if x.size >= CLASSES_FROM else (True,)
     if warm is None or not warm.near(precision, x.size):
         models = [model for free in branches for model in _from_scratch(board, free=free)]
-        return Models(tuple(models), x.size, precision)
+        return Models(tuple(models), x.size, precision, precision)
     models = [model for free in branches for model in _renewed(board, warm, free=free)]
-    return Models(tuple(models), x.size, warm.precision)
+    return Models(tuple(models), x.size, warm.precision, precision)
 
 
 def _from_scratch(board: Cells, *, free: bool) -> list[Model]:
@@ -148,7 +160,8 @@ def _renewed(board: Cells, warm: Models, *, free: bool) -> list[Model]:
         for model in warm.worth_keeping()
         if model.free == free
     ]
-    if models and Models(tuple(models), warm.count, 0.0).scores.argmax() == len(models) - 1:
+    count = round(board.n.sum())
+    if models and max(models, key=lambda model: model.schwarz(count)) is models[-1]:
         models.extend(_grown(board, models[-1]))
     return models
 
