@@ -3,6 +3,7 @@
 import os
 import resource
 import socket
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,8 +21,11 @@ HALF_A_REQUEST = b"POST /samples HTTP/1.1\r\nHost: localhost\r\nContent-"
 pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="looks into /proc")
 
 
-def with_few_descriptors() -> None:
-    resource.setrlimit(resource.RLIMIT_NOFILE, (FEW_DESCRIPTORS, FEW_DESCRIPTORS))
+def limited(soft: int, hard: int) -> list[str]:
+    """Starts another program, which may open so many files. No code between fork and exec."""
+    limit = f"resource.setrlimit(resource.RLIMIT_NOFILE, ({soft}, {hard}))"
+    run = "os.execv(sys.argv[1], sys.argv[1:])"
+    return [sys.executable, "-c", f"import os, resource, sys; {limit}; {run}"]
 
 
 @contextmanager
@@ -51,7 +55,7 @@ def test_silent_connections_and_half_requests_leave_a_node_its_descriptors(tmp_p
     assert member.config.owner is not None
     with Nodes() as nodes:
         nodes.members = (member,)
-        nodes.start(member, before=with_few_descriptors)
+        nodes.start(member, through=limited(FEW_DESCRIPTORS, FEW_DESCRIPTORS))
         nodes.ready(member)
         with (
             flood(member.config.listen, b""),
@@ -80,7 +84,7 @@ def test_a_log_that_nobody_reads_hangs_neither_the_node_nor_its_end(tmp_path: Pa
         nodes.start(
             member,
             stderr=full,
-            before=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, hard)),
+            through=limited(64, hard),
         )
         nodes.ready(member)
         assert ask(member, "/samples", [0.5])[0] == 200

@@ -1,10 +1,9 @@
 """What keeps a node from starting is told in one line with code 2; bad lines do not stop one."""
 
-import ctypes
-import os
 import stat
 import subprocess
-from collections.abc import Callable
+import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from shutil import rmtree
@@ -31,17 +30,14 @@ PR_CAPBSET_DROP = 24
 CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH = 1, 2
 
 
-def refusal(
-    member: Member, *options: str, before: Callable[[], None] | None = None
-) -> tuple[str, list[str]]:
+def refusal(member: Member, *options: str, through: Sequence[str] = ()) -> tuple[str, list[str]]:
     """Why a node refuses to start, without the prefix; and the lines of its log."""
     ended = subprocess.run(
-        command(member, *options),
+        [*through, *command(member, *options)],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         timeout=PATIENCE,
-        preexec_fn=before,
     )
     assert ended.returncode == 2, ended.stderr
     assert ended.stdout == ""
@@ -114,12 +110,16 @@ def test_the_state_of_another_node_or_promise(tmp_path: Path) -> None:
     assert words.startswith("name: saw 'another', expected 'node000', as in the state")
 
 
-def obey_permissions() -> None:
-    """Also as root; in the process to be started."""
-    if os.geteuid() == 0:
-        libc = ctypes.CDLL(None)
-        for capability in (CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH):
-            libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)
+OBEYING = f"""
+import ctypes, os, sys
+if os.geteuid() == 0:
+    libc = ctypes.CDLL(None)
+    for capability in ({CAP_DAC_OVERRIDE}, {CAP_DAC_READ_SEARCH}):
+        libc.prctl({PR_CAPBSET_DROP}, capability, 0, 0, 0)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+"""Starts another program, which obeys permissions also as root. It is a program of its own: code
+that runs between fork and exec here would find gRPC's threads gone."""
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="root obeys on Linux alone")
@@ -135,7 +135,7 @@ def test_a_state_that_is_read_only(new: bool, tmp_path: Path) -> None:
             file.chmod(0o400)
     folder.chmod(0o500)
     try:
-        words, _ = refusal(member, before=obey_permissions)
+        words, _ = refusal(member, through=[sys.executable, "-c", OBEYING])
     finally:
         folder.chmod(0o700)
     assert words.startswith("state: saw ")

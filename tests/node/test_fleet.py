@@ -11,7 +11,7 @@ from socket import create_server
 
 import pytest
 
-from colme.algorithms import ALGORITHMS
+from colme.algorithms import IN_ROUNDS
 from colme.cli.app import run
 from colme.errors import NodeError
 from colme.node.config import NodeConfig, SyntheticSource, split_address
@@ -56,7 +56,7 @@ def in_processes(members: Sequence[Member], rounds: int) -> Outcome:
     return outcome(last, rounds)
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", IN_ROUNDS)
 def test_a_fleet_ends_with_the_very_numbers_of_agents_in_memory(
     algorithm: str, tmp_path: Path
 ) -> None:

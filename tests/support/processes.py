@@ -107,16 +107,18 @@ class Nodes:
         *options: str,
         stdin: int = subprocess.DEVNULL,
         stderr: int | None = None,
-        before: Callable[[], None] | None = None,
+        through: Sequence[str] = (),
     ) -> None:
-        """Start a node, or start it again; its log goes on in the same file, or to `stderr`."""
+        """Start a node, or start it again; its log goes on in the same file, or to `stderr`.
+
+        `through` is a program that starts it in turn.
+        """
         with log_file(member).open("ab") as log:
             self._processes[member.name] = subprocess.Popen(
-                command(member, *options),
+                [*through, *command(member, *options)],
                 stdin=stdin,
                 stdout=log,
                 stderr=log if stderr is None else stderr,
-                preexec_fn=before,
             )
 
     def pid(self, member: Member) -> int:
