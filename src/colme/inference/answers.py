@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from colme.inference.em import Floats
 from colme.inference.mixture import Models, fit
 from colme.inference.posterior import Believers, Ints, Moments, moments
+from colme.inference.quantiles import quantiles
 from colme.inference.variances import average, own_error
 from colme.rules.interval import QUANTILE, empirical_margin, known_variance_margin
 
@@ -156,7 +157,7 @@ def _alone(owners: Owners) -> Answers:
 
 def _within_reach(v: Floats) -> Floats:
     """Variances, so that no record weighs much more than most."""
-    precise, middle = np.quantile(v, [PRECISE, 0.5])
+    precise, middle = quantiles(v, [PRECISE, 0.5])
     return np.clip(v, max(precise, middle / HEAVIEST), middle * LIGHTEST)
 
 

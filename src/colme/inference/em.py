@@ -1,24 +1,27 @@
 """EM for sum_k w_k Normal(m_k, v_b + tau2): one source, compiled where numba is installed."""
 
-from collections.abc import Callable
-from functools import cache
-from importlib import import_module
-from importlib.util import find_spec
 from math import exp, floor, inf, log, log2, pi, sqrt
-from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-Em = Callable[
-    [Floats, Floats, Floats, Floats, Floats, float, bool, int, float],
-    tuple[float, Floats, Floats, float],
-]
-
 ROUNDED = 2.0**-27
 """What parameters are rounded to: logarithms, and means in standard deviations of a record."""
+
+NO_SPREAD = 1e-9
+"""What stands for tau2 = 0, in parts of the records' variance: far below what any could show."""
+
+HARDLY_SPREAD = 0.02
+"""In the same parts: where tau2 falls, and is below this, none is tried. EM would take dozens of
+steps to get there, and there is where it mostly goes."""
+
+LEAST_SPREAD = 0.05
+"""Where tau2 starts if it is above 0 at all, in the same parts."""
+
+MEMBER = 1e-3
+"""A record takes part in the trial of a component that it belongs to with this probability."""
 
 
 def em(
@@ -34,62 +37,93 @@ def em(
 ) -> tuple[float, Floats, Floats, float]:
     """Of n_b records each at x_b: the log-likelihood, and the m, w and tau2 that it is of.
 
-    Ends after `steps`, or when one has brought less than `gain`. tau2 moves where it is free; it
-    can't leave 0. After every two steps it leaps ahead in their direction (Varadhan and Roland's
-    SQUAREM), and back if that was worse: EM alone may take hundreds.
+    Ends after `steps`, or when one has brought less than `gain`. tau2 moves where it is free. EM
+    can't leave 0: there the slope of the likelihood tells whether to begin above. After every two
+    steps it leaps ahead in their direction (Varadhan and Roland's SQUAREM), and back if that was
+    worse: EM alone may take hundreds.
     """
+    # Component by component: sums along rows of a table are slow where compiled.
     components = m.size
     total = n.sum()
     # A typical variance; harmonic, so that a few loud records do not make it theirs.
     noise = total / (n / v).sum()
-    # Far below what any spread of the records could show.
-    smallest = 1e-9 * noise
-    u, t = np.log(w), log(max(tau2, 1e-300))
-    best, best_m, best_u, best_t = -inf, m, u, t
-    first_m, first_u, first_t = m, u, t
-    back_m, back_u, back_t = m, u, t
-    taken = 0
+    u, t, none = np.log(w), log(max(tau2, 1e-300)), log(NO_SPREAD * noise)
     # Parameters are rounded at every step: else rounding errors grow near saddle points, and the
     # compiled form, another order of records or another unit may end elsewhere.
     grid = 2.0 ** floor(log2(ROUNDED * sqrt(noise)))
+    spreads = free and tau2 > 1e3 * NO_SPREAD * noise
+    if free and not spreads:
+        t = none
+    best, best_m, best_u, best_t = -inf, m, u, t
+    first_m, first_u, first_t = m, u, t
+    back_m, back_u, back_t = m, u, t
+    taken, left = 0, False
+    s = 1 / (v + tau2)
+    widths = 0.5 * (n * np.log(s / (2 * pi))).sum()
+    r = np.empty((components, x.size))
     for _ in range(steps):
         m = np.rint(m / grid) * grid
         u = np.rint(u / ROUNDED) * ROUNDED
-        t = round(t / ROUNDED) * ROUNDED
-        tau2 = exp(t) if free else tau2
-        s = 1 / (v + tau2)
-        d = x - m.reshape(components, 1)
-        r = u.reshape(components, 1) - (0.5 * s) * (d * d)
+        if spreads:
+            t = round(t / ROUNDED) * ROUNDED
+        if free:
+            tau2 = exp(t)
+            s = 1 / (v + tau2)
+            widths = 0.5 * (n * np.log(s / (2 * pi))).sum()
+        half = 0.5 * s
+        for k in range(components):
+            d = x - m[k]
+            r[k] = u[k] - half * d * d
         top = r[0].copy()
         for k in range(1, components):
             top = np.maximum(top, r[k])
-        r = np.exp(r - top)
-        z = r.sum(axis=0)
-        loglik = (n * (top + np.log(z) + 0.5 * np.log(s / (2 * pi)))).sum()
+        z = np.zeros(x.size)
+        for k in range(components):
+            r[k] = np.exp(r[k] - top)
+            z += r[k]
+        loglik = (n * (top + np.log(z))).sum() + widths
         gained = loglik - best
         if taken == 2:
             taken = 0
             # Back, if it has not gained: by a margin, so that rounding errors do not decide.
             if not gained >= max(gain, 0.0):
                 m, u, t = back_m, back_u, back_t
+                spreads = free and t > none
                 continue
         best, best_m, best_u, best_t = loglik, m, u, t
         if gained < gain:
             break
-        r = r * (n / z)
-        rs = r * s
-        size = r.sum(axis=1)
-        # A component that is empty stays where it is: it must not divide by zero.
-        step_m = (rs * d).sum(axis=1) / (rs.sum(axis=1) + 1e-200)
+        each = n / z
+        size, step_m = np.empty(components), np.empty(components)
+        spread, slope = 0.0, 0.0
+        for k in range(components):
+            q = r[k] * each
+            size[k] = q.sum()
+            q = q * s
+            d = x - m[k]
+            precision = q.sum()
+            # A component that is empty stays where it is: it must not divide by zero.
+            step_m[k] = (q * d).sum() / (precision + 1e-200)
+            if free:
+                d = d - step_m[k]
+                around = (q * s * d * d).sum()
+                spread += tau2 * tau2 * around
+                # Of the likelihood, twice: what the records are about their means, beyond v.
+                slope += around - precision
+        # A component that is empty keeps a little weight.
         step_u = np.log((size + 1e-6) / (total + 1e-6 * components)) - u
         step_t = 0.0
-        if free:
-            shrink = tau2 * s
-            d = shrink * (d - step_m.reshape(components, 1))
-            spread = (r * (d * d)).sum() + (n * shrink * v).sum()
-            step_t = log(max(spread / total, smallest)) - t
+        if spreads:
+            spread += tau2 * (n * v * s).sum()
+            step_t = max(log(spread / total), none) - t
         m, u, t = m + step_m, u + step_u, t + step_t
         taken += 1
+        if free and not spreads and slope > 0 and not left:
+            # More probable with a little spread than without: a leap to there.
+            left, taken, spreads = True, 2, True
+            back_m, back_u, back_t = m, u, t
+            t = log(LEAST_SPREAD * noise)
+            continue
         if taken == 1:
             first_m, first_u, first_t = step_m, step_u, step_t
         else:
@@ -106,17 +140,55 @@ def em(
             m = m - step_m - first_m + 2 * far * first_m + far * far * bend_m
             u = u - step_u - first_u + 2 * far * first_u + far * far * bend_u
             u = u - log(np.exp(u).sum())
-            t = max(t - step_t - first_t + 2 * far * first_t + far * far * bend_t, log(smallest))
+            t = max(t - step_t - first_t + 2 * far * first_t + far * far * bend_t, none)
+            if spreads and step_t < 0 and tau2 < HARDLY_SPREAD * noise:
+                t = none
+            spreads = free and t > none
     return best, best_m, np.exp(best_u), exp(best_t) if free else tau2
 
 
-@cache
-def fastest_em() -> Em:
-    """`em`, compiled on its first use where numba is installed: the same numbers, sooner."""
-    if find_spec("numba") is None:
-        return em
-    njit = import_module("numba").njit
-    try:
-        return cast(Em, njit(cache=True)(em))
-    except RuntimeError:  # nowhere to keep what was compiled
-        return cast(Em, njit(em))
+def best_split(
+    x: Floats,
+    v: Floats,
+    n: Floats,
+    m: Floats,
+    w: Floats,
+    tau2: float,
+    free: bool,
+    steps: int,
+    gain: float,
+) -> tuple[int, Floats, Floats]:
+    """Which component gains most if it is made two, and their means and weights; -1 for none.
+
+    Each is tried on its own records alone, by so many steps of EM: all of them cost about as much
+    as a few steps of the whole.
+    """
+    s = 1 / (v + tau2)
+    r = np.empty((m.size, x.size))
+    for k in range(m.size):
+        d = x - m[k]
+        r[k] = log(w[k]) - 0.5 * s * d * d
+    top = r[0].copy()
+    for k in range(1, m.size):
+        top = np.maximum(top, r[k])
+    z = np.zeros(x.size)
+    for k in range(m.size):
+        r[k] = np.exp(r[k] - top)
+        z += r[k]
+    most, of, halves, shares = -inf, -1, m, w
+    for k in range(m.size):
+        q = r[k] / z
+        member = q > MEMBER
+        its_x, its_v, its_s, its_n = x[member], v[member], s[member], (n * q)[member]
+        size = its_n.sum()
+        if size < 2:
+            continue
+        d = its_x - m[k]
+        square = its_n * d * d
+        whole = 0.5 * (its_n * np.log(its_s / (2 * pi)) - square * its_s).sum()
+        sd = sqrt(square.sum() / size)
+        apart = np.array([m[k] - sd, m[k] + sd])
+        two = em(its_x, its_v, its_n, apart, np.full(2, 0.5), tau2 / 4, free, steps, gain)
+        if two[0] - whole > most:
+            most, of, halves, shares = two[0] - whole, k, two[1], two[2]
+    return of, halves, shares

@@ -7,13 +7,14 @@ tau2 free is the shrinkage of James and Stein. Which of them describes the recor
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from math import inf, log, sqrt
+from dataclasses import dataclass
+from math import inf, log
 
 import numpy as np
 
 from colme.inference.cells import Cells, cells
-from colme.inference.em import Floats, fastest_em
+from colme.inference.compiled import compiled
+from colme.inference.em import LEAST_SPREAD, Floats, best_split, em
 from colme.inference.partition import partition
 
 WORTH = 0.5
@@ -38,12 +39,12 @@ STEPS = 120
 GAIN = 1e-3
 """EM ends at a step that gains less: a thousandth moves no model's probability."""
 
+ROUGHLY = 4.0
+"""Less probable models need not be known as well: e times less so, e times the gain, to e^4."""
+
 TRIAL_STEPS = 8
 TRIAL_GAIN = 0.05
 """Of a split on trial: enough to rank it."""
-
-MEMBER = 1e-3
-"""A record takes part in the trial of a component that it belongs to with this probability."""
 
 MOVED = 2.0
 """Records that tell so much more, or less, than at the last fit from scratch: time for another, as
@@ -51,9 +52,6 @@ classes may be seen that were not there to be kept."""
 
 FORGOTTEN = 14.0
 """A model that is e^14 times less probable than the best is not renewed."""
-
-LEAST_SPREAD = 0.05
-"""Where tau2 starts if the records show none, in parts of their variance: EM can't leave 0."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,17 +111,27 @@ class Models:
         moved = max(precision / self.precision, self.precision / precision)
         return moved <= MOVED and (count < CLASSES_FROM) == (self.count < CLASSES_FROM)
 
-    def worth_keeping(self) -> list[Model]:
-        """Those that may count again; the best without and with tau2, if small; the overall one."""
-        scores = self.scores
-        kept = {*np.flatnonzero(scores >= scores.max() - FORGOTTEN)}
+    def worth_keeping(self) -> list[tuple[Model, float]]:
+        """Those that may count again, each with what a step of EM must gain to go on.
+
+        Besides the probable ones: the best without and with tau2, if small, and the next larger,
+        so that nobody has to look for it again; and the overall one.
+        """
+        below = self.scores.max() - self.scores
+        kept = {*np.flatnonzero(below <= FORGOTTEN).tolist()}
         for free in (False, True):
             branch = [i for i, model in enumerate(self.models) if model.free == free]
-            best = max(branch, key=lambda i: float(scores[i]), default=None)
-            if best is not None and self.models[best].means.size <= MANY:
-                kept.add(best)
+            if branch:
+                best = min(branch, key=lambda i: float(below[i]))
+                if self.models[best].means.size <= MANY:
+                    kept.update((best, min(best + 1, branch[-1])))
         overall = self.overall
-        return [model for i, model in enumerate(self.models) if i in kept or model is overall]
+        gains = GAIN * np.exp(np.minimum(below, ROUGHLY))
+        return [
+            (model, gain)
+            for i, (model, gain) in enumerate(zip(self.models, gains.tolist(), strict=True))
+            if i in kept or model is overall
+        ]
 
     @property
     def overall(self) -> Model:
@@ -142,7 +150,8 @@ def fit(x: Floats, v: Floats, warm: Models | None = None) -> Models:
     if warm is None or not warm.near(precision, x.size):
         models = [model for free in branches for model in _from_scratch(board, free=free)]
         return Models(tuple(models), x.size, precision, precision)
-    models = [model for free in branches for model in _renewed(board, warm, free=free)]
+    kept = warm.worth_keeping()
+    models = [model for free in branches for model in _renewed(board, kept, free=free)]
     return Models(tuple(models), x.size, warm.precision, precision)
 
 
@@ -151,15 +160,9 @@ def _from_scratch(board: Cells, *, free: bool) -> list[Model]:
     return [one, *_grown(board, one)]
 
 
-def _renewed(board: Cells, warm: Models, *, free: bool) -> list[Model]:
+def _renewed(board: Cells, kept: list[tuple[Model, float]], *, free: bool) -> list[Model]:
     """What the models have become; with more components where the largest is the best."""
-    # tau2 begins above 0 again, or it could never leave it.
-    least = _least(board) if free else 0.0
-    models = [
-        converged(board, replace(model, tau2=max(model.tau2, least)))
-        for model in warm.worth_keeping()
-        if model.free == free
-    ]
+    models = [converged(board, model, gain) for model, gain in kept if model.free == free]
     count = round(board.n.sum())
     if models and max(models, key=lambda model: model.schwarz(count)) is models[-1]:
         models.extend(_grown(board, models[-1]))
@@ -196,56 +199,33 @@ def _one(board: Cells, *, free: bool) -> Model:
     mean = (p * board.x).sum() / total
     excess = (p * (board.x - mean) ** 2).sum() - board.n.sum() + 1
     tau2 = excess / (total - (p / board.v).sum() / total) if board.n.sum() > 1 else 0.0
-    return Model(
-        np.array([mean]), np.ones(1), max(tau2, _least(board)) if free else 0.0, free, -inf
-    )
+    least = LEAST_SPREAD * board.n.sum() / total
+    return Model(np.array([mean]), np.ones(1), max(tau2, least) if free else 0.0, free, -inf)
 
 
-def _least(board: Cells) -> float:
-    """Where tau2 starts if the records show none."""
-    return float(LEAST_SPREAD * board.n.sum() / (board.n / board.v).sum())
-
-
-def converged(board: Cells, model: Model) -> Model:
-    """The model that EM ends at from this one."""
-    loglik, means, weights, tau2 = fastest_em()(
-        board.x, board.v, board.n, model.means, model.weights, model.tau2, model.free, STEPS, GAIN
+def converged(board: Cells, model: Model, gain: float = GAIN) -> Model:
+    """The model that EM ends at from this one, where a step gains less."""
+    loglik, means, weights, tau2 = compiled(em)(
+        board.x, board.v, board.n, model.means, model.weights, model.tau2, model.free, STEPS, gain
     )
     return Model(means, weights, tau2, model.free, loglik)
 
 
-def responsibilities(x: Floats, v: Floats, model: Model) -> Floats:
-    """r_kb: how probable it is that record b is of component k."""
-    d = x - model.means[:, None]
-    r = np.log(model.weights)[:, None] - 0.5 * d * d / (v + model.tau2)
-    r = np.exp(r - r.max(axis=0))
-    return np.asarray(r / r.sum(axis=0))
-
-
 def split(board: Cells, model: Model) -> Model | None:
-    """With one component made two: the one that gains most, each tried on its own records alone.
-
-    Trials of all of them cost about as much as a few steps of the whole.
-    """
-    em = fastest_em()
-    most, halves, of = -inf, None, 0
-    for k, r in enumerate(responsibilities(board.x, board.v, model)):
-        member = r > MEMBER
-        x, v, n = board.x[member], board.v[member], (board.n * r)[member]
-        size = n.sum()
-        if size < 2:
-            continue
-        m = model.means[k : k + 1]
-        whole = em(x, v, n, m, np.ones(1), model.tau2, False, 1, inf)[0]
-        sd = sqrt((n * (x - m) ** 2).sum() / size)
-        apart = np.array([m[0] - sd, m[0] + sd])
-        tau2 = model.tau2 / 4
-        two = em(x, v, n, apart, np.full(2, 0.5), tau2, model.free, TRIAL_STEPS, TRIAL_GAIN)
-        if two[0] - whole > most:
-            most, halves, of = two[0] - whole, two, k
-    if halves is None:
+    """With one component made two: the one that gains most."""
+    of, means, weights = compiled(best_split, em)(
+        board.x,
+        board.v,
+        board.n,
+        model.means,
+        model.weights,
+        model.tau2,
+        model.free,
+        TRIAL_STEPS,
+        TRIAL_GAIN,
+    )
+    if of < 0:
         return None
-    _, means, weights, _ = halves
     return Model(
         np.concatenate((np.delete(model.means, of), means)),
         np.concatenate((np.delete(model.weights, of), model.weights[of] * weights)),

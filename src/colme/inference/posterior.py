@@ -4,13 +4,14 @@ What the prior can't see yet must not harm: the parts (1) to (4) below, each wit
 """
 
 from dataclasses import dataclass
-from math import pi
+from math import inf, log, pi
 
 import numpy as np
 from numpy.typing import NDArray
 
+from colme.inference.compiled import compiled
 from colme.inference.em import Floats
-from colme.inference.mixture import Model, Models, responsibilities
+from colme.inference.mixture import Model, Models
 
 Ints = NDArray[np.int64]
 
@@ -81,7 +82,17 @@ def moments(x: Floats, v: Floats, models: Models, agents: Believers) -> Moments:
     unseen = _unseen_class(models.overall, agents)
     for model, probability in zip(models.models, probabilities, strict=True):
         if probability >= NEGLIGIBLE:
-            total += probability * _given(model, x, v, agents, unseen)
+            total += probability * compiled(given)(
+                x,
+                v,
+                model.means,
+                model.weights,
+                model.tau2,
+                agents.index,
+                agents.x_bar,
+                agents.s2,
+                unseen,
+            )
     shift, square, trust, alike = total / probabilities[kept].sum()
     return Moments(shift, np.maximum(square - shift * shift, 0.0), trust, alike)
 
@@ -97,51 +108,88 @@ def _log_normal(d: Floats, variance: Floats) -> Floats:
     return np.asarray(-0.5 * (d * d / variance + np.log(2 * pi * variance)))
 
 
-def _given(model: Model, x: Floats, v: Floats, agents: Believers, unseen: Floats) -> Floats:
+def given(
+    x: Floats,
+    v: Floats,
+    means: Floats,
+    weights: Floats,
+    tau2: float,
+    index: Ints,
+    x_bar: Floats,
+    s2: Floats,
+    unseen: Floats,
+) -> Floats:
     """E of shift, its square, trust and number alike, if this model is right: (4, agents)."""
-    k, tau2 = model.means.size, model.tau2
+    components = means.size
     s = 1 / (v + tau2)
-    r = responsibilities(x, v, model)
-    d = x - model.means[:, None]
-    rs = r * s
+    r = np.empty((components, x.size))
+    for k in range(components):
+        d = x - means[k]
+        r[k] = log(weights[k]) - 0.5 * s * d * d
+    top = r[0].copy()
+    for k in range(1, components):
+        top = np.maximum(top, r[k])
+    z = np.zeros(x.size)
+    for k in range(components):
+        r[k] = np.exp(r[k] - top)
+        z += r[k]
     # Own record: what it adds to each sum, nothing where there is none.
-    mine = np.where(agents.index < 0, 0.0, 1.0)
-    r_own, rs_own = r[:, agents.index] * mine, rs[:, agents.index] * mine
-    others = np.maximum(r.sum(axis=1)[:, None] - r_own, 0.0)
-    precision = rs.sum(axis=1)[:, None] - rs_own
-    pull = (rs * d).sum(axis=1)[:, None] - rs_own * d[:, agents.index]
-    doubt = (rs * (1 - r) * d * d * s).sum(axis=1)[:, None]
+    mine = np.where(index < 0, 0.0, 1.0)
+    own = np.maximum(index, 0)
     # M counts oneself, whether one's record is there or not.
     m = x.size + 1 - mine
-    prior = ((others + 1 / k) / m) ** PRIOR_POWER
-    known = (others >= FEWEST) & (precision > 0)
-    size, precision = np.where(known, others, 1.0), np.where(known, precision, s.min())
-    information = np.maximum(precision - doubt, INFORMATION * precision)
-    variance = 1 / information + tau2
-    off = agents.x_bar - model.means[:, None] - pull / precision
-    s2 = agents.s2
-    share = s2 / (variance + s2)
-    log_q = np.where(known, np.log(prior) + _log_normal(off, variance + s2), -np.inf)
-    # (2) A bias that can't be seen yet: the answer leans back to x_bar by `own`.
-    v_own = np.maximum(v[agents.index] * mine, size / precision - tau2)
-    bias2 = UNSEEN * v_own * np.sqrt(np.log(m) * precision / (size * information))
-    hidden = bias2 * np.sqrt(np.maximum(1.0, v_own / s2))
-    own = np.maximum(0.0, (hidden - s2 - tau2) / (hidden + s2 + tau2))
-    heard = (1 - own) * share
-    y = -heard * off
-    # (3) And the variance says so.
-    spread = own**2 * s2 + (1 - own**2) * variance * share + UNSEEN_SHARE * heard**2 * bias2
-    spare = k / np.log(np.maximum(m, 3))
+    v_mine = v[own] * mine
+    y, spread, heard, size, log_q = np.empty((5, components, x_bar.size))
+    priors = np.zeros(x_bar.size)
+    spare = components / np.log(np.maximum(m, 3.0))
     none = np.maximum(NO_CLASS, spare / (m + spare))
-    log_none = np.log(none * prior.sum(axis=0)) + unseen
-    top = np.maximum(log_q.max(axis=0), log_none)
-    q, q_none = np.exp(log_q - top), np.exp(log_none - top)
-    z = q.sum(axis=0) + q_none
-    return np.stack(
-        (
-            (q * y).sum(axis=0) / z,
-            ((q * (spread + y * y)).sum(axis=0) + q_none * s2) / z,
-            (q * heard).sum(axis=0) / z,
-            1 + (q * size).sum(axis=0) / z,
-        )
-    )
+    for k in range(components):
+        q = r[k] / z
+        qs = q * s
+        d = x - means[k]
+        qsd = qs * d
+        others = np.maximum(q.sum() - q[own] * mine, 0.0)
+        precision = qs.sum() - qs[own] * mine
+        pull = qsd.sum() - qsd[own] * mine
+        doubt = (qsd * d * s * (1 - q)).sum()
+        prior = ((others + 1 / components) / m) ** PRIOR_POWER
+        priors += prior
+        known = (others >= FEWEST) & (precision > 0)
+        n = np.where(known, others, 1.0)
+        precision = np.where(known, precision, s.min())
+        information = np.maximum(precision - doubt, INFORMATION * precision)
+        variance = 1 / information + tau2
+        whole = variance + s2
+        off = x_bar - means[k] - pull / precision
+        log_normal = -0.5 * (off * off / whole + np.log(2 * pi * whole))
+        share = s2 / whole
+        # (2) A bias that can't be seen yet: the answer leans back to x_bar by `lean`.
+        v_own = np.maximum(v_mine, n / precision - tau2)
+        bias2 = UNSEEN * v_own * np.sqrt(np.log(m) * precision / (n * information))
+        hidden = bias2 * np.sqrt(np.maximum(1.0, v_own / s2))
+        lean = np.maximum(0.0, (hidden - s2 - tau2) / (hidden + s2 + tau2))
+        heard[k] = (1 - lean) * share
+        y[k] = -heard[k] * off
+        # (3) And the variance says so.
+        unsure = UNSEEN_SHARE * heard[k] ** 2 * bias2
+        spread[k] = lean**2 * s2 + (1 - lean**2) * variance * share + unsure
+        size[k] = n
+        log_q[k] = np.where(known, np.log(prior) + log_normal, -inf)
+    log_none = np.log(none * priors) + unseen
+    top = log_none
+    for k in range(components):
+        top = np.maximum(top, log_q[k])
+    total = np.zeros((4, x_bar.size))
+    q = np.exp(log_none - top)
+    z = q.copy()
+    total[1] = q * s2
+    for k in range(components):
+        q = np.exp(log_q[k] - top)
+        z += q
+        total[0] += q * y[k]
+        total[1] += q * (spread[k] + y[k] * y[k])
+        total[2] += q * heard[k]
+        total[3] += q * size[k]
+    total /= z
+    total[3] += 1
+    return total

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colme.inference.em import Floats
+from colme.inference.quantiles import quantiles
 
 SUSPECT = 0.05
 """Of the released variances, at either end, that are taken for no more than the next: liars."""
@@ -53,7 +54,7 @@ def average(raw: Floats, error: Floats) -> Average:
     """Of raw variances with these errors (variances as well; 0 for a declared one)."""
     inside = _unsuspicious(raw)
     # Loud ones say less; among those that are much more certain than half of all, all say the same.
-    typical = float(np.median(error))
+    (typical,) = quantiles(error, [0.5])
     weight = typical / (typical + error) if typical > 0 else (error == 0).astype(np.float64)
     weight = weight / weight.sum()
     mean = float((weight * inside).sum())
@@ -62,7 +63,8 @@ def average(raw: Floats, error: Floats) -> Average:
 
 
 def _unsuspicious(raw: Floats) -> Floats:
-    return np.clip(raw, *np.quantile(raw, [SUSPECT, 1 - SUSPECT]))
+    lowest, highest = quantiles(raw, [SUSPECT, 1 - SUSPECT])
+    return np.clip(raw, lowest, highest)
 
 
 def own_error(variance: Floats, count: Floats, known: NDArray[np.bool_], mean: float) -> Floats:
