@@ -69,9 +69,12 @@ class BoardExchange(Exchange):
         """Mine, in the eyes of all others."""
         self._tick = 0
         # In name order: every run must repeat the same messages.
-        self._owed_to = {name: Owed() for name in sorted(neighbours)}
-        theirs = (identity.origin_of(name) for name in neighbours)
-        always = {self.origin, *(origin for origin in theirs if origin is not None)}
+        theirs = {name: identity.origin_of(name) for name in sorted(neighbours)}
+        self._owed_to = {
+            name: Owed(yields=origin is not None and origin < self.origin)
+            for name, origin in theirs.items()
+        }
+        always = {self.origin, *(origin for origin in theirs.values() if origin is not None)}
         self.board = Board(always, capacity=capacity)
         # What has changed and has not been asked to be stored yet. A step that raises after noise
         # was spent leaves it here for the next one: nothing made of that noise goes out before
@@ -225,6 +228,7 @@ class BoardExchange(Exchange):
     def _messages(self, owed: Owed) -> list[Message]:
         """What a neighbour gets now. Entries first: then the digest finds less to ask for."""
         messages: list[Message] = []
+        owed.begin_tick()
         while origins := owed.take(LARGEST_BATCH):
             held = (self.board.get(origin) for origin in origins)
             if entries := tuple(entry for entry in held if entry is not None):
@@ -256,7 +260,7 @@ class BoardExchange(Exchange):
         for entry in entries:
             held = self.board.get(entry.origin)
             if held is not None and held.content() == entry.content():
-                sender.drop(entry.origin)
+                sender.drop(held)
         for owed in self._owed_to.values():
             if len(owed) > len(self.board):
                 owed.keep_within(self.board)
