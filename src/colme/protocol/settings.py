@@ -48,9 +48,14 @@ class Settings:
         return self.identity or InProcess(self.name)
 
     @property
+    def origin(self) -> str:
+        """Whose its records are, where it signs any."""
+        return origin_of_key(self.signs_as.key)
+
+    @property
     def schedule(self) -> ReleaseSchedule:
         """Where its blocks end."""
-        return self.algorithm.schedule_for(self.profile, origin_of_key(self.signs_as.key))
+        return self.algorithm.schedule_for(self.profile, self.origin)
 
     def __post_init__(self) -> None:
         if not isinstance(self.algorithm, Algorithm):
