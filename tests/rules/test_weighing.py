@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from colme.protocol.stream import Stream
 from colme.rules import weighing
-from colme.rules.release import Profile
+from colme.rules.release import Profile, grown
 from colme.rules.weighing import (
     MOST_BLOCKS,
     WHOLE,
@@ -116,7 +116,7 @@ def test_a_claim_of_many_blocks_is_believed_a_little_less(
 
 @pytest.mark.parametrize("epsilon", [1e-9, 1.0, 30.0, 1e6, math.inf])
 def test_no_claim_takes_long_to_read(epsilon: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked, grown = [0], weighing.grown
+    asked = [0]
 
     def counted(count: int, epsilon: float, *, share: float) -> int:
         asked[0] += 1

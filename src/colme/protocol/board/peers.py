@@ -24,7 +24,8 @@ class Owed:
     """What it was sent last of each, since it was last away: a digest may have crossed it."""
 
     def __len__(self) -> int:
-        return len(self._origins)
+        """Of how many origins there is anything in mind."""
+        return max(len(self._origins), len(self._sent))
 
     def add(self, origins: Iterable[str]) -> None:
         """It may lack these; what was owed already keeps its place."""
