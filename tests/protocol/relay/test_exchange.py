@@ -10,6 +10,7 @@ from colme.errors import (
     LocalProtocolError,
     RemoteProtocolError,
 )
+from colme.protocol.board.digest import LAST_ORIGIN, Page
 from colme.protocol.board.entry import Proof
 from colme.protocol.board.identity import InProcess
 from colme.protocol.board.messages import DigestMessage, RecordsMessage
@@ -109,6 +110,20 @@ def test_a_digest_that_has_nothing_new_is_answered_with_records_alone() -> None:
     me.step(heard("a", DigestMessage(page=page, answer=False)))
     effects = me.step(Begin(2, ()))
     assert [message for _, message in effects.send] == [RecordsMessage((known,))]
+
+
+def test_who_asks_anew_may_have_lost_what_it_was_sent() -> None:
+    """An answer shows what has come only if nothing was lost before it."""
+    for anew in (False, True):
+        me = exchange("me", ["a", "b"])
+        me.step(heard("b", RecordsMessage((written("far away"),))))
+        me.step(Begin(1, ()))
+        nothing = Page(after="", last=LAST_ORIGIN, heads=())
+        if anew:
+            part = Page(after="", last="0" * 32, heads=())
+            me.step(heard("a", DigestMessage(page=part, answer=False)))
+        me.step(heard("a", DigestMessage(page=nothing, answer=True)))
+        assert ("a" in sent_records(me.step(Begin(2, ())))) == anew
 
 
 def test_who_was_away_gets_a_digest_and_not_a_heap_of_records() -> None:
