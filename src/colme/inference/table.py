@@ -8,7 +8,7 @@ import numpy as np
 from colme.inference.answers import Releases
 from colme.inference.variances import released_variances
 from colme.protocol.board.record import Record
-from colme.rules.weighing import Blend, blend, fewest_draws
+from colme.rules.weighing import Blend, claimed, fewest_draws
 
 LARGEST_COUNT = 4
 """Times the median of all counts: no record is taken to have more samples, whatever it claims."""
@@ -59,4 +59,4 @@ def _believed(record: Record, most: int) -> Blend:
     draws = min(record.past_draws, past)
     if past:
         draws = max(draws, fewest_draws(record.epsilon, past))
-    return blend(record.schedule, min(record.count, most), past, draws)
+    return claimed(record.schedule, min(record.count, most), past, draws)

@@ -46,6 +46,9 @@ class Algorithm(ABC):
     name: ClassVar[str]
     """Kept in states and compared between neighbours: never an alias."""
 
+    signs: ClassVar[bool] = False
+    """Whether what is sent is signed and passed on: then a state belongs to the key that signs."""
+
     release_squares: bool
     """Publish noisy sums of squares too, and use the variance they bound for the profile's."""
 

@@ -132,6 +132,15 @@ def test_a_square_is_a_number(square: float) -> None:
         written("a", variance=None, square=square)
 
 
+@pytest.mark.parametrize("epsilon", [5e-324, 1e-160, 1e-60])
+def test_narrow_bounds_make_no_room_for_an_epsilon_of_nothing(epsilon: float) -> None:
+    """No block would ever end: whoever tried to tell where would fail."""
+    with pytest.raises(MessageError, match="epsilon"):
+        written("a", epsilon=epsilon, bounds=(0.0, 1e-300), variance=0.0, mean=0.0)
+    narrow = written("a", epsilon=1e-9, bounds=(0.0, 1e-300), variance=0.0, mean=0.0)
+    assert narrow.schedule.next_end(0) > 0
+
+
 @given(st.binary(max_size=4 * RECORD_SIZE))
 def test_other_bytes_are_refused(data: bytes) -> None:
     with pytest.raises(MessageError):

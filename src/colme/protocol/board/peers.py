@@ -31,7 +31,8 @@ class Owed:
     owed after all, unless it has told me."""
 
     def __len__(self) -> int:
-        return len(self._origins)
+        """Of how many origins there is anything in mind."""
+        return max(len(self._origins), len(self._sent))
 
     def add(self, origins: Iterable[str]) -> None:
         """It may lack these; what was owed already keeps its place."""

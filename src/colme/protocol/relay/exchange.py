@@ -7,6 +7,7 @@ a neighbour was away, digests find out who lacks what.
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from typing import ClassVar
 
 from colme.errors import (
     LocalProtocolError,
@@ -44,6 +45,8 @@ class BoardAlgorithm(Algorithm):
     """What an algorithm that exchanges boards decides beyond that: the answer."""
 
     __slots__ = ()
+
+    signs: ClassVar[bool] = True
 
     @abstractmethod
     def answer(self, evidence: Evidence, warm: object) -> tuple[Estimate, object]:
