@@ -86,8 +86,12 @@ class Board:
             self._push_out()
         return True
 
+    def samples(self, origin: str) -> bool:
+        """Whether it is held for being among the smallest, as everybody holds it."""
+        return origin <= self._horizon
+
     def _has_room_for(self, origin: str) -> bool:
-        return origin in self._always or origin <= self._horizon
+        return origin in self._always or self.samples(origin)
 
     @property
     def _horizon(self) -> str:

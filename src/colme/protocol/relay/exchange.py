@@ -257,7 +257,11 @@ class BoardExchange(Exchange):
         for entry in news:
             self._verify(name, entry)
         for entry in news:
-            if self.board.merge(entry):
+            # What I hold only because it is a neighbour's, its other neighbours have from itself.
+            # A proof they would not have from it.
+            if self.board.merge(entry) and (
+                self.board.samples(entry.origin) or isinstance(entry, Proof)
+            ):
                 for owed in self._owed_to.values():
                     owed.add([entry.origin])
         for entry in entries:
