@@ -11,7 +11,8 @@ from colme.protocol.board.joining import join
 from colme.protocol.board.record import Record
 
 CAPACITY = 4096
-"""Origins on a board: about a megabyte, and as many bytes per edge where all of it is new."""
+"""Origins on a board: about a megabyte, and as many bytes per edge where all of it is new; five if
+all are barred by the longest proofs."""
 
 
 @dataclass(frozen=True, slots=True)
