@@ -1,6 +1,7 @@
 """One interface, `Engine`, for whatever runs in the simulator: algorithms, baselines, one's own."""
 
 from colme.sim.engines.baselines import BASELINES, Baseline, Run
+from colme.sim.engines.course import BLOCK, Course, Jumped, Walked
 from colme.sim.engines.engine import (
     AlgorithmTable,
     Cell,
@@ -11,7 +12,15 @@ from colme.sim.engines.engine import (
     Setting,
     World,
 )
-from colme.sim.engines.measure import MEASURED, FloatArray, Record, of_answers, of_decisions
+from colme.sim.engines.liars import Liars, Moment
+from colme.sim.engines.measure import (
+    MEASURED,
+    BoolArray,
+    FloatArray,
+    Record,
+    of_answers,
+    of_decisions,
+)
 from colme.sim.engines.own import OwnTable
 from colme.sim.engines.paper import PaperEngine, PaperTable
 from colme.sim.engines.tracking import TrackingTable
@@ -20,16 +29,22 @@ TABLES = (PaperTable, TrackingTable, *BASELINES)
 """Of all algorithms that have a name."""
 
 __all__ = [
+    "BLOCK",
     "MEASURED",
     "TABLES",
     "AlgorithmTable",
     "Baseline",
+    "BoolArray",
     "Cell",
     "Chunk",
     "Cost",
+    "Course",
     "Engine",
     "Entrant",
     "FloatArray",
+    "Jumped",
+    "Liars",
+    "Moment",
     "OwnTable",
     "PaperEngine",
     "PaperTable",
@@ -37,6 +52,7 @@ __all__ = [
     "Run",
     "Setting",
     "TrackingTable",
+    "Walked",
     "World",
     "of_answers",
     "of_decisions",

@@ -41,6 +41,7 @@ from colme.sim.kernel import (
     new_kernel_record,
     new_schedule,
     new_state,
+    new_truth,
     rows_for,
     simulate,
     step,
@@ -101,8 +102,14 @@ class PaperEngine(Engine):
         self._schedule = new_schedule(setting.rounds, setting.recorded, tolerance=setting.tolerance)
         # Consensus values begin at 0 (line 1), which is not where the data are.
         self._state = new_state(
-            form, self._edges, self._algorithms, world.origin, start=-setting.centre
+            form,
+            self._edges,
+            self._algorithms,
+            world.origin,
+            alike=world.alike,
+            start=-setting.centre,
         )
+        self._truth = new_truth(form, self._edges, world.means, world.honest_in_lanes)
         self._kernel_record = new_kernel_record(form, self._algorithms, len(setting.recorded))
         self._own_thresholds = own_thresholds(
             setting, entrants, prepared, self._edges, self._algorithms
@@ -127,7 +134,7 @@ class PaperEngine(Engine):
     @property
     def fusible(self) -> bool:
         """Whether drawing and all rounds can be one compiled loop."""
-        return not self._judges
+        return not self._judges and self.world.course is None and self.world.liars is None
 
     def simulate(self, first: int, last: int, stream: RunningMeans, local_error: Array) -> None:
         """Draw the rounds first..last and go through them, with nobody else looking on."""
@@ -148,6 +155,7 @@ class PaperEngine(Engine):
             last,
             self._edges,
             self.world.origin,
+            self._truth,
             self._schedule,
             self._algorithms,
             stream,
@@ -158,6 +166,8 @@ class PaperEngine(Engine):
 
     def advance(self, chunk: Chunk) -> None:
         """Each algorithm through the whole chunk; one whose rule is Python's, round by round."""
+        if self.world.course is not None:
+            self._truth.location[:] = self.world.truth_in_lanes(chunk.last)
         self._fill(chunk.first, chunk.last)
         for k in range(len(self.entrants)):
             if k not in self._judges:
@@ -175,7 +185,7 @@ class PaperEngine(Engine):
             first,
             last,
             self._edges,
-            self.world.origin.location,
+            self._truth,
             self._schedule,
             self._algorithms,
             chunk.stream,
@@ -196,7 +206,7 @@ class PaperEngine(Engine):
     def measured(self) -> dict[Cell, Record]:
         """The kernel writes its own record."""
         mine = np.s_[..., : self.world.runs]
-        within, between = edge_totals(self._edges, self._state)
+        within, between = edge_totals(self._truth, self._state)
         for k, (table, level) in enumerate(self.entrants):
             cell = table.label, level
             for name, values in self._kernel_record._asdict().items():

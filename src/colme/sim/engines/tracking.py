@@ -57,7 +57,6 @@ class TrackingEngine(Engine):
     def __init__(self, world: World, entrants: Sequence[Entrant], prepared: Any = None) -> None:
         super().__init__(world, entrants, prepared)
         setting = world.setting
-        self._truth = world.truth
         self._pools, self._states = [], []
         for table, level in entrants:
             profiles = [setting.everyones(level, placed) for placed in world.placed.T]
@@ -66,11 +65,13 @@ class TrackingEngine(Engine):
             )
             self._pools.append(pool)
             self._states.append(
-                new_pool_state(pool, profiles, setting.midpoints[world.placed], world.form[0].dtype)
+                new_pool_state(pool, profiles, world.midpoints, world.form[0].dtype)
             )
         self._units = draw_units(self._pools, setting.seed, world.numbers)
         ends = self._pools[0].ends
-        self._same = world.placed[ends[:, 0]] == world.placed[ends[:, 1]]
+        alike = world.alike[:, : world.runs]
+        self._same = alike[ends[:, 0]] == alike[ends[:, 1]]
+        self._honest_ends = world.honest[ends[:, 0]], world.honest[ends[:, 1]]
 
     def advance(self, chunk: Chunk) -> None:
         """One entrant after the other."""
@@ -81,12 +82,19 @@ class TrackingEngine(Engine):
             advance_pool(chunk.first, means, self._units, pool, state)
             if chunk.row is None:
                 continue
-            answers = np.empty(self._truth.shape)
+            truth, honest = self.world.truth_at(chunk.last), self.world.honest
+            answers = np.empty(truth.shape)
             answer_pool(chunk.last, means[-1], pool, state, answers)
             tolerance = self.world.setting.tolerance
-            values = of_answers(answers, means[-1], self._truth, tolerance)
+            values = of_answers(answers, means[-1], truth, tolerance, honest)
             # A pair of neighbours stands for both directions of an edge.
-            values |= of_decisions(self._same, state.accepted > 0, len(self._truth), each=2)
+            values |= of_decisions(
+                self._same,
+                state.accepted > 0,
+                self.world.measured,
+                each=2,
+                honest=self._honest_ends,
+            )
             self.note((table.label, level), chunk.row, values)
 
     def cost(self, cell: Cell) -> Sequence[Cost]:

@@ -22,6 +22,7 @@ from colme.sim.kernel.allocation import (
     new_schedule,
     new_state,
     new_stream,
+    new_truth,
     rows_for,
     zeros,
 )
@@ -40,6 +41,7 @@ from colme.sim.kernel.arrays import (
     Form,
     Origin,
     RunningMeans,
+    Truth,
 )
 from colme.sim.kernel.pooled import advance as advance_pool
 from colme.sim.kernel.pooled import answer as answer_pool
@@ -77,6 +79,7 @@ __all__ = [
     "Form",
     "Origin",
     "RunningMeans",
+    "Truth",
     "advance_pool",
     "aligned",
     "answer_pool",
@@ -94,6 +97,7 @@ __all__ = [
     "new_schedule",
     "new_state",
     "new_stream",
+    "new_truth",
     "rows_for",
     "simulate",
     "step",

@@ -107,6 +107,12 @@ QUANTITIES = (
         lambda x: x.mean_of_degree("ideal")[:, None] / x.recorded,
     ),
     Quantity(
+        "mse_class_ideal",
+        DEGREE,
+        "of all exact means of one's class together, wherever they are, on the same data",
+        lambda x: x.mean_of_degree("class_ideal_mse"),
+    ),
+    Quantity(
         "mse_theorem1",
         ("epsilon", *DEGREE),
         "Theorem 1, averaged over the runs' graphs and classes",
