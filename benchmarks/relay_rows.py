@@ -276,6 +276,7 @@ def _liars() -> dict[str, Row]:
         "all say .6": (all_say(0.6), 0.05),
         "a false class at .3": (false_class(0.3), None),
         "a false class at .6": (false_class(0.6), None),
+        "a false class at .6, a fifth of the scatter": (false_class(0.6, 0.2), None),
     }
     rows = {
         f"30% liars: {words}": Row(
@@ -289,10 +290,17 @@ def _liars() -> dict[str, Row]:
             world=World(population=classes(PAPER, agents=400), liars=0.5, lie=all_say(value)),
             figures=(worst_round(1.5), at(10_000)),
         )
-    rows["as many invented as honest, a false class at .6"] = Row(
-        world=World(population=classes(PAPER, agents=400), liars=0.5, lie=false_class(0.6)),
-        figures=(worst_round(1.5), at(10_000)),
-    )
+    for words, scatter in (
+        ("", 1.0),
+        (", half the scatter", 0.5),
+        (", a fifth of the scatter", 0.2),
+    ):
+        rows[f"as many invented as honest, a false class at .6{words}"] = Row(
+            world=World(
+                population=classes(PAPER, agents=400), liars=0.5, lie=false_class(0.6, scatter)
+            ),
+            figures=(worst_round(1.5), at(10_000)),
+        )
     for share, by, late in ((0.05, 0.01, 0.03), (0.3, 0.02, 0.1)):
         rows[f"{share:.0%} claim 1,000 x the count, off by {by}"] = Row(
             world=World(population=classes(PAPER), liars=share, lie=overstated(by, 1000)),

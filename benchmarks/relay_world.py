@@ -241,9 +241,9 @@ def all_say(value: float) -> Lie:
     return lambda told, truth, sd: Told(np.full_like(truth, value), told.count)
 
 
-def false_class(mean: float) -> Lie:
-    """A class that is not there, its releases scattered as honest ones are."""
-    return lambda told, truth, sd: Told(told.mean - truth + mean, told.count)
+def false_class(mean: float, scatter: float = 1.0) -> Lie:
+    """A class that is not there, its releases scattered as honest ones are, or a part of that."""
+    return lambda told, truth, sd: Told(scatter * (told.mean - truth) + mean, told.count)
 
 
 def overstated(by: float, times: int) -> Lie:

@@ -7,6 +7,7 @@ from math import log
 import numpy as np
 from numpy.typing import NDArray
 
+from colme.inference.agreement import made_up
 from colme.inference.em import Floats
 from colme.inference.mixture import Models, fit
 from colme.inference.posterior import Believers, Ints, Moments, moments
@@ -112,6 +113,7 @@ def answers(
     `warm`: the models of these owners' last answers.
     """
     found = _alone(owners)
+    board, owners = _drawn(board, owners)
     if board.x.size < FEWEST - 1:
         return found
     overall = average(board.variance, board.error)
@@ -153,6 +155,26 @@ def _alone(owners: Owners) -> Answers:
         class_size=np.ones(count),
         models=(None,) * count,
     )
+
+
+def _drawn(board: Releases, owners: Owners) -> tuple[Releases, Owners]:
+    """Without what nobody can have drawn."""
+    if board.x.size < FEWEST:
+        return board, owners
+    left = ~made_up(board.x, board.noise * board.half_range**2)
+    if left.all():
+        return board, owners
+    place = np.where(left, np.cumsum(left) - 1, -1)
+    drawn = replace(
+        board,
+        x=board.x[left],
+        data=board.data[left],
+        noise=board.noise[left],
+        half_range=board.half_range[left],
+        variance=board.variance[left],
+        error=board.error[left],
+    )
+    return drawn, replace(owners, index=np.where(owners.index < 0, -1, place[owners.index]))
 
 
 def _within_reach(v: Floats) -> Floats:
