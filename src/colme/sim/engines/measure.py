@@ -12,8 +12,11 @@ Array = np.ndarray[Any, Any]
 
 MEASURED: Mapping[str, str] = {
     "error": "squared errors of the answers",
+    "alone": "squared errors of the own means of those who answered; NaN: all did",
     "local": "agents that answer with their own mean",
     "close": "agents whose answer is within the tolerance of their true mean",
+    "intervals": "agents that told an interval",
+    "covered": "agents whose interval holds their true mean",
     "size": "sizes of the accepted sets, each agent itself included",
     "missed": "edges within a class that are not accepted, in both directions",
     "mixed_up": "edges between classes that are accepted",
@@ -31,7 +34,8 @@ Record = dict[str, FloatArray]
 
 def new_record(rows: int, runs: int) -> Record:
     """An empty one."""
-    return {name: np.zeros((rows, runs)) for name in MEASURED}
+    empty = {name: np.zeros((rows, runs)) for name in MEASURED}
+    return empty | {"alone": np.full((rows, runs), np.nan)}
 
 
 def of_answers(

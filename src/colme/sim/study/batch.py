@@ -95,6 +95,8 @@ class Batch:
         measured = {cell: one for engine in self.engines for cell, one in engine.measured().items()}
         cells = [measured[cell] for cell in self.study.cells]
         record = {name: np.stack([one[name] for one in cells]) for name in MEASURED}
+        everybody = np.broadcast_to(self._local_error[..., : self.runs], record["alone"].shape)
+        record["alone"] = np.where(np.isnan(record["alone"]), everybody, record["alone"])
         return {
             "runs": np.array(float(self.runs)),
             **sums_of(record, agents),
