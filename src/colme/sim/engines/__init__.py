@@ -23,9 +23,10 @@ from colme.sim.engines.measure import (
 )
 from colme.sim.engines.own import OwnTable
 from colme.sim.engines.paper import PaperEngine, PaperTable
+from colme.sim.engines.relay import RelayTable
 from colme.sim.engines.tracking import TrackingTable
 
-TABLES = (PaperTable, TrackingTable, *BASELINES)
+TABLES = (PaperTable, TrackingTable, RelayTable, *BASELINES)
 """Of all algorithms that have a name."""
 
 __all__ = [
@@ -49,6 +50,7 @@ __all__ = [
     "PaperEngine",
     "PaperTable",
     "Record",
+    "RelayTable",
     "Run",
     "Setting",
     "TrackingTable",

@@ -62,6 +62,12 @@ from colme.sim.kernel.simd import (
 from colme.sim.kernel.stream import (
     draw,
 )
+from colme.sim.kernel.weighed import (
+    advance_releases,
+    most_in,
+    new_plan,
+    new_releases,
+)
 
 __all__ = [
     "COMMON",
@@ -81,6 +87,7 @@ __all__ = [
     "RunningMeans",
     "Truth",
     "advance_pool",
+    "advance_releases",
     "aligned",
     "answer_pool",
     "at_most",
@@ -90,10 +97,13 @@ __all__ = [
     "edge_totals",
     "form_of",
     "measure_local",
+    "most_in",
     "new_graph",
     "new_kernel_record",
+    "new_plan",
     "new_pool",
     "new_pool_state",
+    "new_releases",
     "new_schedule",
     "new_state",
     "new_stream",
