@@ -1,6 +1,7 @@
 """One interface, `Engine`, for whatever runs in the simulator: algorithms, baselines, one's own."""
 
 from colme.sim.engines.baselines import BASELINES, Baseline, Run
+from colme.sim.engines.claims import Claims
 from colme.sim.engines.course import BLOCK, Course, Jumped, Walked
 from colme.sim.engines.engine import (
     AlgorithmTable,
@@ -38,6 +39,7 @@ __all__ = [
     "BoolArray",
     "Cell",
     "Chunk",
+    "Claims",
     "Cost",
     "Course",
     "Engine",

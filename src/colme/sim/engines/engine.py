@@ -11,6 +11,7 @@ import numpy as np
 from colme.configuration import Table
 from colme.graph import Graph, IntArray
 from colme.rules.release import Profile
+from colme.sim.engines.claims import Claims
 from colme.sim.engines.course import Course
 from colme.sim.engines.liars import Liars
 from colme.sim.engines.measure import BoolArray, FloatArray, Record, new_record
@@ -40,6 +41,8 @@ class Setting:
     """Whether all data share their bounds; else each agent has its own, around its mean."""
     profiles: Sequence[Sequence[Sequence[Profile]]]
     """For each epsilon to study, for each class, every agent's profile, or one that all share."""
+    claims: Claims | None = None
+    """What liars claim of their releases; None if nothing but the truth."""
 
     def everyones(self, level: int, classes: IntArray) -> list[Profile]:
         """The profile of each agent, where they are in these classes."""
@@ -50,9 +53,14 @@ class Setting:
         ]
 
     def told_apart(self, level: int) -> list[Sequence[Profile]]:
-        """`profiles`, of a single class where all are alike."""
+        """`profiles`, of a single class where all are alike; where liars claim something, theirs
+        follow, class by class."""
         profiles = list(self.profiles[level])
-        return profiles if any(one != profiles[0] for one in profiles) else profiles[:1]
+        if all(one == profiles[0] for one in profiles):
+            profiles = profiles[:1]
+        if self.claims is not None:
+            profiles += [[self.claims.of(one) for one in of_class] for of_class in profiles]
+        return profiles
 
     def widest(self, level: int) -> Profile:
         """One for all, with the largest variance of any class."""
@@ -129,6 +137,17 @@ class World:
         if self.setting.common_bounds:
             return np.asarray(middles)
         return np.asarray(middles + self.truth - self.setting.means[self.placed])
+
+    def heard(self, level: int) -> list[list[Profile]]:
+        """For each run, everybody's profile as the others hear of it: a liar's as it claims."""
+        everyones = [self.setting.everyones(level, placed) for placed in self.placed.T]
+        claims = self.setting.claims
+        if claims is None:
+            return everyones
+        return [
+            [one if is_honest else claims.of(one) for one, is_honest in zip(*run, strict=True)]
+            for run in zip(everyones, self.honest.T, strict=True)
+        ]
 
     def counts(self, t: int) -> IntArray:
         """[M]: how many samples everybody has after round t."""

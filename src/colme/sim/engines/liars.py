@@ -1,5 +1,6 @@
 """Agents that lie about their means: what they tell, and what they claim of it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -21,8 +22,8 @@ class Moment:
     truth: FloatArray
     sd: FloatArray
     """The standard deviation of a release, were it honest."""
-    anything: FloatArray
-    """A new value within its bounds, uniformly at random."""
+    anything: Callable[[], FloatArray]
+    """New values within everybody's bounds, uniformly at random."""
 
 
 class Lie(Protocol):
@@ -66,7 +67,7 @@ class Liars:
             mean=np.asarray(mean, dtype=np.float64),
             truth=truth,
             sd=np.broadcast_to(sd, truth.shape),
-            anything=self.lows + (self.highs - self.lows) * self._units(t),
+            anything=lambda: self.lows + (self.highs - self.lows) * self._units(t),
         )
         return np.asarray(self.lie.told(moment), dtype=np.float64)
 

@@ -19,10 +19,14 @@ class Lying(Table):
     """Of the agents; who they are is drawn anew for each run."""
     count: int | None = Field(None, ge=0)
     """How many they are, instead."""
-    count_times: float = Field(1.0, gt=0, lt=inf)
-    """They claim so many times the samples they have."""
+    count_times: float = Field(1.0, ge=1, lt=inf)
+    """They claim so many times the samples they have, and the precision that goes with it.
+
+    Rules of the paper and of tracking look at that precision, and take the smaller count of two for
+    the time of a test. The paper's weights know no precision, tracking's believe `HEAVIEST`.
+    """
     no_variance: bool = False
-    """They claim that their releases have none."""
+    """They claim that their releases have none; in rounds that makes them harder to accept."""
     invented: int = Field(0, ge=0)
     """Agents that do not exist, behind each of them; they tell what it tells.
 
@@ -87,7 +91,7 @@ class Random(Lying):
 
     def told(self, moment: Moment) -> FloatArray:
         """Uniformly at random."""
-        return moment.anything
+        return moment.anything()
 
 
 class FalseClass(Lying):

@@ -6,9 +6,9 @@ import numpy as np
 
 from colme import theory
 from colme.graph import IntArray
-from colme.sim.engines import AlgorithmTable, Cell, Engine, Entrant, Liars, Setting, World
+from colme.sim.engines import AlgorithmTable, Cell, Claims, Engine, Entrant, Liars, Setting, World
 from colme.sim.kernel import LANES, LINES, STEPS, UNIFORM, Form, Origin, aligned
-from colme.sim.scenario import Scenario
+from colme.sim.scenario import Lying, Scenario
 from colme.sim.study.quantities import Sums
 
 GRAPHS = 8
@@ -74,6 +74,7 @@ class Study:
             midpoints=np.asarray(scenario.midpoints) - scenario.centre,
             common_bounds=scenario.bounds is not None,
             profiles=profiles,
+            claims=_claims(scenario.liars),
         )
         self.prepared = {
             kind: kind.prepare(self.setting, entrants) for kind, entrants in self.entrants.items()
@@ -182,6 +183,12 @@ class Study:
             )
         ideal, bound, *theorem1 = np.sum(rows, axis=0)
         return {"ideal": ideal, "bound": bound, "theorem1": np.array(theorem1)}
+
+
+def _claims(lying: Lying | None) -> Claims | None:
+    if lying is None or (lying.count_times == 1 and not lying.no_variance):
+        return None
+    return Claims(lying.count_times, lying.no_variance)
 
 
 _LIES = 15  # a random stream; the others are in scenario.py
