@@ -21,7 +21,7 @@ from colme.protocol.events import Begin, Received
 from colme.protocol.settings import Settings
 from colme.relay import Relay
 from colme.rules.release import Profile
-from support.boards import written
+from support.boards import NOTHING_HELD, written
 
 PROFILE = Profile.bounded(0, 1, epsilon=4.0)
 AGENTS = 30
@@ -218,6 +218,7 @@ def test_a_variance_declared_anew_does_not_contradict_what_was_signed() -> None:
     again = Agent.restore(other, stored)
     again.step(Begin(1, ()))
     assert again.boards.board.get(again.boards.origin) == before
+    again.step(Received("b", NOTHING_HELD))
     again.observe(0.25)
     again.step(Begin(2, (7,)))
     record = again.boards.board.get(again.boards.origin)

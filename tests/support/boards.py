@@ -8,10 +8,11 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from colme.errors import LocalProtocolError
+from colme.protocol.board.digest import LAST_ORIGIN, Page
 from colme.protocol.board.entry import Entry
 from colme.protocol.board.evidence import Evidence
 from colme.protocol.board.identity import BoardIdentity, InProcess
-from colme.protocol.board.messages import RecordsMessage
+from colme.protocol.board.messages import DigestMessage, RecordsMessage
 from colme.protocol.board.record import Record
 from colme.protocol.events import Begin, Effects, Estimate, Received, Returned
 from colme.protocol.relay.exchange import BoardAlgorithm, BoardExchange
@@ -154,6 +155,10 @@ def sent_records(effects: Effects) -> dict[str, tuple[Entry, ...]]:
 def through_json(state: BoardState) -> BoardState:
     """As a store gives it back."""
     return BoardState(**json.loads(json.dumps(asdict(state), allow_nan=False)))
+
+
+NOTHING_HELD = DigestMessage(page=Page(after="", last=LAST_ORIGIN, heads=()), answer=True)
+"""The answer of somebody whose board is empty: a restored agent may go on."""
 
 
 @dataclass

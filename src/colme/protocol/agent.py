@@ -101,7 +101,7 @@ class Agent:
     @property
     def draws_due(self) -> tuple[float, ...]:
         """The scales of the discrete Laplace draws that the next `Begin` must bring, in order."""
-        return self._own.draws_due
+        return self._exchange.draws_due
 
     @property
     def spread(self) -> Spread:

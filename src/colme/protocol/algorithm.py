@@ -21,6 +21,11 @@ class Exchange(ABC):
     def round(self) -> int:
         """The last round begun, or the last tick; 0 before the first."""
 
+    @property
+    @abstractmethod
+    def draws_due(self) -> tuple[float, ...]:
+        """The scales of the draws that the next `Begin` must bring, in order."""
+
     @abstractmethod
     def step(self, event: Event) -> Effects:
         """Take one event other than a sample. An illegal one raises and changes nothing."""

@@ -10,13 +10,22 @@ from colme.errors import (
     LocalProtocolError,
     RemoteProtocolError,
 )
-from colme.protocol.board.digest import LAST_ORIGIN, Page
+from colme.protocol.board.digest import Page
 from colme.protocol.board.entry import Proof
 from colme.protocol.board.identity import InProcess
 from colme.protocol.board.messages import DigestMessage, RecordsMessage
 from colme.protocol.events import EVERYTHING, Begin, Deadline, Observe, Part, Returned
 from colme.protocol.messages import ConsensusMessage
-from support.boards import Answers, Releases, exchange, heard, released, sent_records, written
+from support.boards import (
+    NOTHING_HELD,
+    Answers,
+    Releases,
+    exchange,
+    heard,
+    released,
+    sent_records,
+    written,
+)
 
 
 def test_a_tick_publishes_what_is_due_signs_it_and_tells_all_neighbours() -> None:
@@ -101,7 +110,8 @@ def test_an_answer_to_a_digest_is_not_answered() -> None:
         assert [message.answer for message in sent] == expected
 
 
-def test_a_digest_that_has_nothing_new_is_answered_with_records_alone() -> None:
+def test_a_digest_is_answered_also_where_it_has_nothing_new() -> None:
+    """With what its author lacks, and with what is held: it may wait to be told."""
     me = exchange("me", ["a"])
     me.step(Begin(1, ()))
     known = written("far away")
@@ -109,7 +119,9 @@ def test_a_digest_that_has_nothing_new_is_answered_with_records_alone() -> None:
     (page,) = exchange("a", ["me"]).board.pages()
     me.step(heard("a", DigestMessage(page=page, answer=False)))
     effects = me.step(Begin(2, ()))
-    assert [message for _, message in effects.send] == [RecordsMessage((known,))]
+    (mine,) = me.board.pages()
+    answer = DigestMessage(page=mine, answer=True)
+    assert [message for _, message in effects.send] == [RecordsMessage((known,)), answer]
 
 
 def test_who_asks_anew_may_have_lost_what_it_was_sent() -> None:
@@ -118,11 +130,10 @@ def test_who_asks_anew_may_have_lost_what_it_was_sent() -> None:
         me = exchange("me", ["a", "b"])
         me.step(heard("b", RecordsMessage((written("far away"),))))
         me.step(Begin(1, ()))
-        nothing = Page(after="", last=LAST_ORIGIN, heads=())
         if anew:
             part = Page(after="", last="0" * 32, heads=())
             me.step(heard("a", DigestMessage(page=part, answer=False)))
-        me.step(heard("a", DigestMessage(page=nothing, answer=True)))
+        me.step(heard("a", NOTHING_HELD))
         assert ("a" in sent_records(me.step(Begin(2, ())))) == anew
 
 

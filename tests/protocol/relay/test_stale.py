@@ -5,16 +5,31 @@ from dataclasses import replace
 import pytest
 
 from colme.errors import (
+    LocalProtocolError,
     SnapshotError,
     StaleStateError,
 )
+from colme.network import Network
+from colme.privacy.mechanism import SeededLaplace
+from colme.protocol.agent import Agent
+from colme.protocol.board.digest import LAST_ORIGIN, Head, Page
 from colme.protocol.board.entry import Proof
 from colme.protocol.board.identity import InProcess
 from colme.protocol.board.messages import DigestMessage, RecordsMessage
 from colme.protocol.events import EVERYTHING, Begin, Part
 from colme.protocol.relay.exchange import BoardExchange
 from colme.protocol.relay.state import BoardState
-from support.boards import Releases, exchange, heard, released, sent_records, through_json, written
+from support.boards import (
+    NOTHING_HELD,
+    PROFILE,
+    Releases,
+    exchange,
+    heard,
+    released,
+    sent_records,
+    through_json,
+    written,
+)
 
 
 class TestStale:
@@ -92,6 +107,95 @@ class TestStale:
         me.step(Begin(2, ()))
         assert me.board.get(me.origin) == before, "two of one place would bar me"
         assert released(me, own, 3, 26).variance == 0.05
+
+
+class TestAsking:
+    """A stored state may be an old one: it releases nothing before a neighbour has told."""
+
+    def restored(self, own: Releases) -> BoardExchange:
+        """After one block, with another one due."""
+        before = exchange("me", ["a", "b"], own=own)
+        released(before, own, 1, 25)
+        me = exchange("me", ["a", "b"], own=own)
+        me.resume(through_json(before.state))
+        own.due = 1
+        return me
+
+    def page(self, *heads: Head, last: str = LAST_ORIGIN) -> DigestMessage:
+        return DigestMessage(page=Page(after="", last=last, heads=heads), answer=True)
+
+    def test_until_then_it_asks_for_no_draw_and_takes_none(self) -> None:
+        own = Releases()
+        me = self.restored(own)
+        assert me.draws_due == ()
+        with pytest.raises(LocalProtocolError, match=r"1 draws.*before a neighbour has told"):
+            me.step(Begin(2, (7,)))
+        assert me.round == 1
+        effects = me.step(Begin(2, ()))
+        assert [type(message) for _, message in effects.send] == [DigestMessage] * 2
+        assert (own.stream.blocks, own.due) == (1, 1)
+
+    def test_any_that_knows_nothing_newer_lets_it_go_on(self) -> None:
+        held = Head.of(written("me", mean=0.25))
+        for told in (self.page(held), self.page(held, last="0" * 32), self.page(), NOTHING_HELD):
+            own = Releases()
+            me = self.restored(own)
+            me.step(heard("b", told))
+            assert len(me.draws_due) == 1
+            assert released(me, own, 2, 26).order == (0, 2)
+
+    def test_what_tells_nothing_of_mine_does_not(self) -> None:
+        newer = Head.of(written("me", sequence=2))
+        for told in (self.page(newer), self.page(last="0" * 32)):
+            me = self.restored(Releases())
+            me.step(heard("b", told))
+            assert me.draws_due == ()
+
+    def test_an_agent_that_was_not_restored_or_has_no_neighbours_asks_nobody(self) -> None:
+        for me in (exchange("me", ["a"], own=Releases(due=1)), self.alone()):
+            assert len(me.draws_due) == 1
+
+    def alone(self) -> BoardExchange:
+        me = exchange("me", [], own=Releases(due=1))
+        me.resume(BoardState())
+        return me
+
+    def test_an_old_state_noises_nothing_again(self) -> None:
+        """Real agents: it is put back to a state of before its last releases."""
+        network = Network.of_equals(
+            {"a": ["b"], "b": ["a", "c"], "c": ["b"]},
+            profile=PROFILE,
+            noise=SeededLaplace(1),
+            algorithm="relay",
+        )
+        agent = network.agents["a"]
+        for _ in range(60):
+            agent.observe(0.3)
+        old = Agent.restore(agent.settings, agent.snapshot())
+        waiting = old.counts
+        for _ in range(40):
+            network.run_round({"a": 0.3})
+        assert agent.counts.blocks > 0
+        network.agents = {**network.agents, "a": old}
+        network.run_round()  # It asks,
+        network.run_round()  # is told,
+        with pytest.raises(StaleStateError, match="others have"):
+            network.run_round()
+        assert old.counts == waiting, "no noise is spent"
+
+    def test_a_newest_state_goes_on(self) -> None:
+        network = Network.of_equals(
+            {"a": ["b"], "b": ["a"]}, profile=PROFILE, noise=SeededLaplace(1), algorithm="relay"
+        )
+        for _ in range(60):
+            network.run_round({"a": 0.3, "b": 0.3})
+        agent = network.agents["a"]
+        again = Agent.restore(agent.settings, agent.snapshot())
+        network.agents = {**network.agents, "a": again}
+        for _ in range(60):
+            network.run_round({"a": 0.3, "b": 0.3})
+        assert again.counts.blocks > agent.counts.blocks
+        assert again.counts.released == again._own.stream.closed_count
 
 
 class TestStored:

@@ -26,7 +26,7 @@ class RecordsMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DigestMessage:
-    """A page of what I hold. Unless it is an answer, answer it if you would like to have more."""
+    """A page of what I hold. Unless it is an answer, answer it."""
 
     page: Page
     answer: bool

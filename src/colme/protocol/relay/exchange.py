@@ -1,8 +1,9 @@
 """The exchange of boards as a state machine: merge what comes, pass on what is new.
 
-Nobody is waited for. A tick (`Begin`) publishes what is due and sends each neighbour what it may
-lack; messages that are lost or come twice, or in another order, need no rules of their own. After
-a neighbour was away, digests find out who lacks what.
+Nobody is waited for, but by a restored agent that has something to release. A tick (`Begin`)
+publishes what is due and sends each neighbour what it may lack; messages that are lost or come
+twice, or in another order, need no rules of their own. After a neighbour was away, digests find
+out who lacks what.
 """
 
 from abc import abstractmethod
@@ -83,6 +84,9 @@ class BoardExchange(Exchange):
         # was spent leaves it here for the next one: nothing made of that noise goes out before
         # the noise itself is stored.
         self._unstored: frozenset[Part] = frozenset()
+        # A stored state may be an old one: until a neighbour has told what it holds of mine,
+        # nothing is released that was not before.
+        self._asking = False
         # What the last answer has learned of the others: only to be quicker next time.
         self._learned: object = None
 
@@ -104,6 +108,7 @@ class BoardExchange(Exchange):
         self._tick = state.round
         for owed in self._owed_to.values():
             owed.start_anew()
+        self._asking = bool(self._owed_to)
 
     def estimate(self) -> Estimate:
         """What my exact mean and everybody's releases say together."""
@@ -114,6 +119,14 @@ class BoardExchange(Exchange):
     def round(self) -> int:
         """The last tick; 0 before the first."""
         return self._tick
+
+    @property
+    def draws_due(self) -> tuple[float, ...]:
+        """For each block that is closed and waits; none while a neighbour's answer is waited for.
+
+        Whoever has no neighbours has nobody to ask, nor anybody to tell.
+        """
+        return () if self._asking else self._own.draws_due
 
     @property
     def evidence(self) -> Evidence:
@@ -154,9 +167,13 @@ class BoardExchange(Exchange):
         if not self._tick < number <= LARGEST_ROUND:
             raise LocalProtocolError("round", number, f"a round after {self._tick}")
         self._require_newest_state()
-        due = self._own.draws_due
+        due = self.draws_due
         # After all checks: a tick that is refused must not spend noise.
-        self._own.publish(noise)
+        if not self._asking:
+            self._own.publish(noise)
+        elif noise:
+            expected = "none before a neighbour has told what it holds of mine"
+            raise LocalProtocolError("noise", f"{len(noise)} draws", expected)
         if due:
             self._unstored = EVERYTHING
         # The number alone is not worth storing a whole board for: any later one will do.
@@ -297,8 +314,12 @@ class BoardExchange(Exchange):
         else:
             owed.forget_sent()
         owed.add(lacking)
-        if not message.answer and self.board.wanting(message.page):
+        if not message.answer:
+            # Also where I have all of it: it may wait to be told that I hold nothing newer of its.
             owed.answer = True
+        is_newer = self.origin in self.board.wanting(message.page)
+        if message.page.tells_of(self.origin) and not is_newer:
+            self._asking = False
         return Effects()
 
 

@@ -109,6 +109,11 @@ class Rounds(Exchange):
         return self._own.release(self._algorithm.rule)
 
     @property
+    def draws_due(self) -> tuple[float, ...]:
+        """One or two for each block that is closed and waits."""
+        return self._own.draws_due
+
+    @property
     def spread(self) -> Spread:
         """What is public about the variance of my data: as configured, or as released."""
         return self._own.spread
