@@ -47,7 +47,7 @@ def records(draw: st.DrawFn) -> Record:
 def test_what_is_written_is_read_again_bit_by_bit(record: Record) -> None:
     data = record.to_bytes()
     again = Record.from_bytes(data)
-    assert len(data) == RECORD_SIZE == 191
+    assert len(data) == RECORD_SIZE == 179
     assert again == entry_from_bytes(data) == record
     assert again.to_bytes() == data
 
