@@ -24,7 +24,7 @@ from colme.sim.engines.measure import (
 )
 from colme.sim.engines.own import OwnTable
 from colme.sim.engines.paper import PaperEngine, PaperTable
-from colme.sim.engines.tracking import TrackingTable
+from colme.sim.engines.tracking import TrackingEngine, TrackingTable
 
 TABLES = (PaperTable, TrackingTable, *BASELINES)
 """Of all algorithms that have a name."""
@@ -53,6 +53,7 @@ __all__ = [
     "Record",
     "Run",
     "Setting",
+    "TrackingEngine",
     "TrackingTable",
     "Walked",
     "World",
