@@ -25,7 +25,7 @@ from colme.sim.engines.measure import (
 from colme.sim.engines.own import OwnTable
 from colme.sim.engines.paper import PaperEngine, PaperTable
 from colme.sim.engines.relay import RelayTable
-from colme.sim.engines.tracking import TrackingTable
+from colme.sim.engines.tracking import TrackingEngine, TrackingTable
 
 TABLES = (PaperTable, TrackingTable, RelayTable, *BASELINES)
 """Of all algorithms that have a name."""
@@ -55,6 +55,7 @@ __all__ = [
     "RelayTable",
     "Run",
     "Setting",
+    "TrackingEngine",
     "TrackingTable",
     "Walked",
     "World",
