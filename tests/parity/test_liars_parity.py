@@ -20,7 +20,7 @@ from colme.protocol.rounds.tracking import Tracking
 from colme.protocol.settings import Settings
 from colme.rules.decision import DecisionRule, Situation
 from colme.rules.release import Blocks, Profile, Release, laplace_scale
-from colme.sim.engines import Claims, PaperTable, Record, TrackingEngine
+from colme.sim.engines import PaperTable, Record, TrackingEngine
 from colme.sim.in_memory import agent_name, estimates, run_round
 from colme.sim.scenario import Scenario
 from colme.sim.study import Batch, Study
@@ -63,6 +63,8 @@ class Lying:
     """What an agent's own data seem to be: set before every round."""
 
     profile: Profile
+    times: int
+    no_variance: bool
     lie: float = 0.0
     count: int = 0
     draws: int = 0
@@ -70,11 +72,12 @@ class Lying:
     def release(self, rule: DecisionRule) -> Release | None:
         if self.count == 0:
             return None
+        count, draws = self.times * self.count, self.times * self.draws
         return Release(
-            count=self.count,
+            count=count,
             mean=self.lie,
-            variance=self.profile.released_variance(self.count, self.draws),
-            beta=rule.parameter(self.profile, self.count, self.draws),
+            variance=0.0 if self.no_variance else self.profile.released_variance(count, draws),
+            beta=rule.parameter(self.profile, count, draws),
         )
 
 
@@ -142,8 +145,12 @@ def replayed(study: Study, batch: Batch, seen: Watching) -> Iterator[dict[str, f
         )
         for a in range(AGENTS)
     ]
-    claims = setting.claims or Claims(1.0, False)
-    liars = {a: Lying(claims.of(profiles[a])) for a in np.flatnonzero(~honest).tolist()}
+    lying = study.scenario.liars
+    assert lying is not None
+    liars = {
+        a: Lying(profiles[a], int(lying.count_times), lying.no_variance)
+        for a in np.flatnonzero(~honest).tolist()
+    }
     for a, liar in liars.items():
         agents[a].rounds._own.release = liar.release  # type: ignore[method-assign]
     network = Network(agents, lambda _: noise.popleft())
