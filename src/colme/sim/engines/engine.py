@@ -228,6 +228,9 @@ class AlgorithmTable(Table):
         """Whether agents may lie; else it is not known what that would do."""
         return False
 
+    def check(self, agents: int) -> None:
+        """Whether its options fit so many agents."""
+
     @property
     def label(self) -> str:
         """What the results call it."""

@@ -39,14 +39,16 @@ class Player:
         level: int,
         *,
         squares: bool,
-        asked: int,
+        asked: int | list[int],
         capacity: int,
         hop: int,
     ) -> None:
         setting, graph = world.setting, world.graph
         self._world, self.squares = world, squares
         lots = np.random.default_rng([setting.seed, _ASKED, world.numbers[0]])
-        self._asked = np.sort(lots.choice(graph.agents, asked, replace=False))
+        if isinstance(asked, int):
+            asked = lots.choice(graph.agents, asked, replace=False).tolist()
+        self._asked = np.unique(asked)
         self._boards = boards_of(graph, names, self._asked, capacity=capacity, hop=hop)
         # Only those whose records are on the board of somebody who is asked matter.
         self._origins = self._boards.origins
