@@ -25,6 +25,7 @@ def study(**fields: Any) -> Scenario:
             "rounds": 200,
             "runs": 8,
             "recorded": 8,
+            "eventful": False,
             "algorithms": [{"algorithm": "relay", "measured": 12}],
         }
         | fields

@@ -21,7 +21,7 @@ MEASURED = 24
 RELEASES_WATCHED = 20
 """At most, of each schedule."""
 
-_KEYS, _UNITS = 11, 12  # random streams; 13 is for squares; those before are others'
+_KEYS, _UNITS = 21, 22  # random streams; 23 is for squares; those before are others'
 
 
 class RelayTable(AlgorithmTable):
