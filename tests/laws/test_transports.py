@@ -16,6 +16,7 @@ import pytest
 from colme.errors import RemoteProtocolError
 from colme.network import Network
 from colme.node.metrics import Metrics
+from colme.node.peer import Peer
 from colme.node.rounds.journal import Journal
 from colme.node.session import Admission, Agreement, link
 from colme.node.session.link import Link
@@ -116,6 +117,7 @@ class Sessions(Way):
         self._agent = agent("a", "b")
         self._journal = Journal(
             store,
+            {"b": Peer(name="b")},
             post=lambda _, message: link.post(message),
             metrics=Metrics(("b",), 1.0),
             marks={},
@@ -183,12 +185,13 @@ class Called:
     """Lets everybody in that is pinned (`listener.Door`)."""
 
     def __init__(self, admission: Admission, way: Sessions) -> None:
+        self.peers = {"a": Peer(name="a")}
         self._admission = admission
         self._way = way
 
     def admit(self, peer: str, hello: pb.Hello) -> pb.Welcome:
         self._way.hellos += 1
-        return self._admission.admit(peer, hello, Standing(epoch=1, round=0))
+        return self._admission.admit(self.peers[peer], hello, Standing(epoch=1, round=0))
 
     def receive(self, peer: str, message: RoundMessage) -> None:
         self._way.receive(message)
@@ -215,13 +218,13 @@ async def sessions(folder: Path) -> AsyncIterator[Sessions]:
     state = folder / "state"
     async with AsyncExitStack() as stack:
         relay = await stack.enter_async_context(relaying(port, two.ports["b"]))
-        ear = Caller(Admission(agreement, {}))
+        ear = Caller(Admission(agreement))
         to_b = Link("b", f"127.0.0.1:{port}", two.trust("a", "b"), ear)
         store = Store.open(state, agent("a", "b").settings)
         stack.callback(store.close)
         way = Sessions(store, to_b, relay, state)
-        door = Called(Admission(agreement, {}), way)
-        listener = Listener(two.address("b"), two.trust("b", "a"), door)
+        door = Called(Admission(agreement), way)
+        listener = Listener(two.address("b"), two.trust("b", "a"), door.peers, door)
         await listener.start()
         stack.push_async_callback(listener.stop)
         failures: list[BaseException] = []

@@ -15,8 +15,8 @@ import pytest
 from colme.errors import ConfigError, LocalProtocolError, StaleStateError
 from colme.node.config import FileSource, HttpSource, NodeConfig, Source
 from colme.node.node import Node
+from colme.node.peer import NEVER
 from colme.node.session import link
-from colme.node.session.admission import NEVER
 from colme.node.state import Overview, backup, restore
 from colme.node.wire import Standing
 from support.neighbours import Neighbours

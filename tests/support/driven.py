@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from colme.node.metrics import Metrics
+from colme.node.peer import Peer, Peers
 from colme.node.rounds import Driver, Pacing
 from colme.node.rounds.pacing import Free
 from colme.node.state import Store
@@ -45,6 +46,7 @@ class Driven:
     driver: Driver = field(init=False)
     store: Store = field(init=False)
     metrics: Metrics = field(init=False)
+    peers: Peers = field(init=False)
     run: "asyncio.Task[None]" = field(init=False)
     """Stores and sends; an error that ends the driver is its own."""
     posts: list[Posted] = field(default_factory=list)
@@ -101,11 +103,13 @@ async def driven(
     """The driver of agent `me` with neighbour b, storing and sending but not begun."""
     one = Driven(folder, answers=answers)
     one.metrics = Metrics(settings.neighbours, settings.profile.epsilon)
+    one.peers = {name: Peer(name=name) for name in settings.neighbours}
     one.store = Store.open(folder, settings)
     try:
         one.driver = Driver(
             settings,
             one.store,
+            one.peers,
             noise=one.noise,
             supply=supply,
             post=one.post,

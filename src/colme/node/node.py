@@ -27,6 +27,7 @@ from colme.node.owner import (
     Status,
     owner_token,
 )
+from colme.node.peer import Peer
 from colme.node.rounds import Driver, make_pacing
 from colme.node.samples import (
     Feed,
@@ -247,10 +248,12 @@ class Node:
             *((one.name, trust.certificates(one.name)[-1]) for one in config.neighbours),
         ]:
             metrics.certificate_expires(name, certificate.not_after)
+        peers = Peer.all_of(config, store.standings)
         neighbourhood = Neighbourhood(
             config,
             trust,
-            Admission(Agreement.of(config.agreed), store.standings),
+            peers,
+            Admission(Agreement.of(config.agreed)),
             store,
             metrics,
             state_lost=self._state_lost,
@@ -260,6 +263,7 @@ class Node:
         driver = neighbourhood.driver = Driver(
             settings,
             store,
+            peers,
             noise=noise,
             supply=Synthetic(config.source).samples
             if isinstance(config.source, SyntheticSource)

@@ -1,7 +1,6 @@
 """Drives one agent through its rounds, whatever its neighbours, the clock and the disk do."""
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from random import SystemRandom
@@ -11,6 +10,7 @@ from colme.errors import RemoteProtocolError, SampleError, StoreError
 from colme.network import NoiseSource
 from colme.node.log import logger
 from colme.node.metrics import Metrics
+from colme.node.peer import Peer, Peers
 from colme.node.rounds.journal import Journal
 from colme.node.rounds.pacing import Pacing
 from colme.node.rounds.plausible import require_plausible
@@ -27,8 +27,6 @@ LONGEST_TICK = 1.0
 """Seconds after which the clock is looked at again: it may have been put forward or back."""
 FIRST_RETRY, LONGEST_RETRY = 0.5, 30.0
 """Seconds between attempts to write to a disk that failed."""
-EARLY_MESSAGES = 6
-"""Of a neighbour, kept until my first round begins: a link keeps those of two rounds."""
 FARTHEST = 2**40
 """Rounds ahead that a neighbour can be at most: at 1,000 a second, after 34 years."""
 HELLO_DEADLINES = 10
@@ -46,6 +44,7 @@ class Driver:
         self,
         settings: Settings,
         store: Store,
+        peers: Peers,
         *,
         noise: NoiseSource,
         supply: Callable[[int], Sequence[float]],
@@ -67,6 +66,7 @@ class Driver:
         """When the last round of a trial ended."""
         self._settings = settings
         self._store = store
+        self._peers = peers
         self._noise = noise
         self._supply = supply
         self._greet = greet
@@ -75,16 +75,13 @@ class Driver:
         self._last_round = last_round
         self._metrics = metrics
         self._fail = fail
-        self._journal = Journal(store, post=post, metrics=metrics, marks=marks or {})
+        self._journal = Journal(store, peers, post=post, metrics=metrics, marks=marks or {})
         self._log = logger(node=settings.name)
         self._loop = asyncio.get_running_loop()
         self._running = self._stopped = False
         self._next: asyncio.Handle | None = None
         self._patience: asyncio.TimerHandle | None = None
         self._open_exchange: tuple[int, Phase] = (0, Phase.IDLE)
-        self._followed: dict[str, float] = {}
-        self._early: dict[str, deque[RoundMessage]] = {}
-        self._returned: dict[str, tuple[int, float]] = {}
         self._restore()
 
     @property
@@ -143,11 +140,11 @@ class Driver:
             return
         require_plausible(peer, message, self._settings)
         if self.began is None:
-            self._early.setdefault(peer, deque(maxlen=EARLY_MESSAGES)).append(message)
+            self._peers[peer].early.append(message)
             return
         now = self.agent.round
         if self._running and self._is_worth_following(message.round):
-            self._follow(peer, message.round)
+            self._follow(self._peers[peer], message.round)
         try:
             effects = self.agent.step(Received(peer, message))
         except RemoteProtocolError as error:
@@ -159,24 +156,20 @@ class Driver:
         self._watch()
 
     def returned(self, peer: str, standing: Standing) -> None:
-        """A neighbour said hello: remember how far it is, and wait for it again.
+        """A neighbour said hello, from here: wait for it again.
 
         Not for one that says hello time and again: it would be waited for in vain.
         """
-        self.remember(peer, standing)
         if self._disk is not None:
             return
         now, patience = self._loop.time(), HELLO_DEADLINES * self._deadline
-        epoch, last = self._returned.get(peer, (0, -patience))
+        known = self._peers[peer]
+        epoch, last = known.returned
         if standing.epoch > epoch or now - last >= patience:
-            self._returned[peer] = (standing.epoch, now)
+            known.returned = (standing.epoch, now)
             self._journal.apply(self.agent.step(Returned(peer)))
         if self._running and self._is_worth_following(standing.round):
-            self._follow(peer, standing.round)
-
-    def remember(self, peer: str, standing: Standing) -> None:
-        """Keep how far a neighbour is, with the next commit."""
-        self._journal.remember(peer, standing)
+            self._follow(known, standing.round)
 
     async def run(self) -> None:
         """Until cancelled: store, then send."""
@@ -257,11 +250,10 @@ class Driver:
 
     def _hear_the_early(self) -> None:
         """What came before my first round may well be of that round."""
-        early, self._early = self._early, {}
-        for peer, messages in early.items():
-            for message in messages:
+        for peer in self._peers.values():
+            while peer.early:
                 with suppress(Refused):
-                    self.receive(peer, message)
+                    self.receive(peer.name, peer.early.popleft())
 
     def _observe(self, samples: Sequence[float]) -> frozenset[Part]:
         """Take samples in; what has to be stored for that."""
@@ -315,14 +307,14 @@ class Driver:
         ahead = number - self._past
         return self._pacing.follows and 1 < ahead <= FARTHEST and not past_the_end
 
-    def _follow(self, peer: str, number: int) -> None:
+    def _follow(self, peer: Peer, number: int) -> None:
         """A neighbour is far ahead: skip to its round. It may ask for that once a deadline."""
         now = self._loop.time()
-        if now - self._followed.get(peer, -self._deadline) < self._deadline:
+        if now - peer.followed_at < self._deadline:
             return
-        self._followed[peer] = now
+        peer.followed_at = now
         behind = number - self.agent.round
-        self._log.info("skipping rounds to catch up", peer=peer, round=number, behind=behind)
+        self._log.info("skipping rounds to catch up", peer=peer.name, round=number, behind=behind)
         self._forget_timers()
         self._close_round()
         self._supervise(self._begin, number)

@@ -7,8 +7,9 @@ from time import perf_counter
 
 from colme.errors import StoreError
 from colme.node.metrics import Metrics
+from colme.node.peer import Peers
 from colme.node.state import Commit, Store
-from colme.node.wire import Standing, encode
+from colme.node.wire import encode
 from colme.privacy.ledger import Ledger, entry_between
 from colme.protocol.agent import Agent
 from colme.protocol.events import EVERYTHING, Effects, Part
@@ -36,18 +37,18 @@ class Journal:
     def __init__(
         self,
         store: Store,
+        peers: Peers,
         *,
         post: Callable[[str, RoundMessage], None],
         metrics: Metrics,
         marks: Mapping[str, int],
     ) -> None:
         self._store = store
+        self._peers = peers
         self._post = post
         self._metrics = metrics
         self._marks = marks
         self._pending = _Pending()
-        self._standings: dict[str, Standing] = {}
-        self._audience: set[str] = set()
         self._work = asyncio.Event()
         self._committing = False
         self._closed: StoreError | None = None
@@ -62,7 +63,7 @@ class Journal:
 
     async def add_to_audience(self, peer: str) -> None:
         """From now on this neighbour may be told what is stored, and that it may is stored."""
-        self._audience.add(peer)
+        self._peers[peer].is_audience = True
         await self.store({})
 
     def told(self, peer: str) -> int:
@@ -92,10 +93,6 @@ class Journal:
         self._pending.marks |= marks
         self.apply(Effects(persist=parts))
         return stored
-
-    def remember(self, peer: str, standing: Standing) -> None:
-        """Keep how far a neighbour is, with the next commit."""
-        self._standings[peer] = standing
 
     async def flush(self) -> None:
         """Until all that is here is stored, or can't be."""
@@ -138,25 +135,28 @@ class Journal:
             # or what was noised meanwhile would be stored as released, and not be listed.
             ledger, number = Ledger.of(self._agent), self._agent.round
             released = [m for _, m in pending.send if isinstance(m, ReleaseMessage)]
-            standings, self._standings = self._standings, {}
+            news = [peer for peer in self._peers.values() if not peer.standing_is_stored]
             commit = Commit(
                 snapshot=self._agent.snapshot(parts),
                 released=encode(released[-1]) if released else None,
                 entry=entry_between(self._ledger, ledger, round=number),
-                told=dict.fromkeys(self._audience, number),
-                standings=standings,
+                told={name: number for name, one in self._peers.items() if one.is_audience},
+                standings={peer.name: peer.standing for peer in news},
                 marks={**self._marks, **pending.marks},
             )
+            for peer in news:
+                peer.standing_is_stored = True  # Unless the commit fails, or more comes meanwhile.
             began = perf_counter()
             try:
                 await self._store.commit(commit)
             except StoreError:
-                self._standings = standings | self._standings
+                for peer in news:
+                    peer.standing_is_stored = False
                 raise
             self._metrics.committed(perf_counter() - began)
             self._ledger, self.round = ledger, number
-        for peer, message in pending.send:
-            self._post(peer, message)
+        for name, message in pending.send:
+            self._post(name, message)
         for stored in pending.stored:
             if not stored.done():
                 stored.set_result(None)

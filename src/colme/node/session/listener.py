@@ -10,6 +10,7 @@ import grpc
 from grpc.aio import Server, ServicerContext, server
 
 from colme.errors import NetworkError
+from colme.node.peer import Peer, Peers
 from colme.node.trust import Trust, server_options
 from colme.node.wire import SERVICE, Reason, Refused, message_in, parse_frame, pb, reply_of
 from colme.protocol.messages import RoundMessage
@@ -51,18 +52,17 @@ class Door(Protocol):
 class Listener:
     """Takes the sessions of pinned neighbours, one for each, and nobody else's."""
 
-    def __init__(self, address: str, trust: Trust, door: Door) -> None:
+    def __init__(self, address: str, trust: Trust, peers: Peers, door: Door) -> None:
         self.port = 0
         self._address = address
         self._trust = trust
+        self._peers = peers
         self._door = door
         self._server: Server | None = None
         self._stopping = False
         self._loop = asyncio.get_running_loop()
         self._handshakes: deque[asyncio.TimerHandle] = deque()
         self._connections: set[str] = set()
-        self._sessions: dict[str, asyncio.Task[None] | None] = {}
-        self._received: dict[str, tuple[int, int]] = {}
         self._calls: set[asyncio.Task[object]] = set()
 
     async def start(self) -> None:
@@ -130,9 +130,9 @@ class Listener:
         try:
             peer = self._identify(context)
             async with asyncio.timeout(HELLO_SECONDS):
-                frame = parse_frame(peer, await anext(frames, b""))
+                frame = parse_frame(peer.name, await anext(frames, b""))
             if frame.WhichOneof("content") != "hello":
-                raise Refused(Reason.NO_HELLO, peer, "frame", "a message", "a hello first")
+                raise Refused(Reason.NO_HELLO, peer.name, "frame", "a message", "a hello first")
             welcome = self._welcome(peer, frame.hello)
         except Refused as error:
             self._door.kept_out(error)
@@ -146,39 +146,39 @@ class Listener:
         if not frame.hello.check:
             await self._serve(peer, frame.hello.standing.epoch, frames, context)
 
-    def _identify(self, context: Context) -> str:
+    def _identify(self, context: Context) -> Peer:
         if context.peer() not in self._connections:
             self._connections.add(context.peer())
             if self._handshakes:
                 self._handshakes.popleft().cancel()
         (pem,) = context.auth_context()["x509_pem_cert"]
-        peer = self._trust.name_of(pem)
-        if peer is None:
+        name = self._trust.name_of(pem)
+        if name is None:
             # Vouched for by a pinned certificate, which can't vouch for others here.
             raise Refused(
                 Reason.UNKNOWN_PEER, STRANGER, "certificate", "another", "one that is pinned"
             )
-        return peer
+        return self._peers[name]
 
-    def _welcome(self, peer: str, hello: pb.Hello) -> pb.Welcome:
-        welcome = self._door.admit(peer, hello)
-        epoch, received = self._received.get(peer, (0, 0))
+    def _welcome(self, peer: Peer, hello: pb.Hello) -> pb.Welcome:
+        welcome = self._door.admit(peer.name, hello)
+        epoch, received = peer.received
         welcome.received = received if epoch == hello.standing.epoch else 0
         return welcome
 
-    def _take_over(self, peer: str) -> None:
+    def _take_over(self, peer: Peer) -> None:
         """A new session means that the old one is broken, whether or not it is known here."""
-        before, self._sessions[peer] = self._sessions.get(peer), asyncio.current_task()
+        before, peer.session = peer.session, asyncio.current_task()
         if before is not None:
             before.cancel()
 
     async def _serve(
-        self, peer: str, epoch: int, frames: AsyncIterator[bytes], context: Context
+        self, peer: Peer, epoch: int, frames: AsyncIterator[bytes], context: Context
     ) -> None:
         try:
             async for data in frames:
                 try:
-                    frame = parse_frame(peer, data)
+                    frame = parse_frame(peer.name, data)
                     if frame.WhichOneof("content") == "hello":
                         welcome = self._welcome(peer, frame.hello)
                         await context.write(pb.Reply(welcome=welcome).SerializeToString())
@@ -191,17 +191,17 @@ class Listener:
                         return
         except asyncio.CancelledError:
             # Hang up where a new session is the reason; else it is the caller who did.
-            if self._sessions.get(peer) is asyncio.current_task():
+            if peer.session is asyncio.current_task():
                 raise
         finally:
-            if self._sessions.get(peer) is asyncio.current_task():
-                self._sessions[peer] = None
+            if peer.session is asyncio.current_task():
+                peer.session = None
 
-    def _take(self, peer: str, epoch: int, frame: pb.Frame) -> None:
-        known_epoch, received = self._received.get(peer, (0, 0))
+    def _take(self, peer: Peer, epoch: int, frame: pb.Frame) -> None:
+        known_epoch, received = peer.received
         if known_epoch == epoch and frame.sequence <= received:
             raise Refused(
-                Reason.DUPLICATE, peer, "sequence", frame.sequence, f"more than {received}"
+                Reason.DUPLICATE, peer.name, "sequence", frame.sequence, f"more than {received}"
             )
-        self._received[peer] = (epoch, frame.sequence)
-        self._door.receive(peer, message_in(peer, frame))
+        peer.received = (epoch, frame.sequence)
+        self._door.receive(peer.name, message_in(peer.name, frame))

@@ -10,6 +10,7 @@ from colme.errors import ConfigError, StaleStateError
 from colme.node.config import NodeConfig
 from colme.node.log import logger
 from colme.node.metrics import Metrics
+from colme.node.peer import Peers, names
 from colme.node.rounds import Driver
 from colme.node.session.admission import Admission
 from colme.node.session.link import Link
@@ -41,6 +42,7 @@ class Neighbourhood:
         self,
         config: NodeConfig,
         trust: Trust,
+        peers: Peers,
         admission: Admission,
         store: Store,
         metrics: Metrics,
@@ -55,20 +57,17 @@ class Neighbourhood:
         self._folder = config.state
         self._patience = config.deadline
         self._admission = admission
+        self._peers = peers
         self._store = store
         self._metrics = metrics
         self._state_lost = state_lost
         self._fail = fail
         self._log = logger(node=trust.identity.name)
-        self._links = {
-            one.name: Link(one.name, one.address, trust, self) for one in config.neighbours
-        }
-        self._listener = Listener(config.listen, trust, self)
+        self._links = {name: Link(name, peer.address, trust, self) for name, peer in peers.items()}
+        self._listener = Listener(config.listen, trust, peers, self)
         self._silent = False
-        self._heard: dict[str, int] = {}
-        self._errors: dict[str, str] = {}
-        self._unheard = set(self._links)
-        self._unsure = set(self._links) if state_lost or store.from_backup else set()
+        for peer in peers.values():
+            peer.unsure = state_lost or store.from_backup
         self._changed = asyncio.Event()
 
     async def open(self, stack: AsyncExitStack) -> None:
@@ -83,21 +82,26 @@ class Neighbourhood:
 
         A state that may be an old one needs the word of every neighbour that it is not.
         """
-        if self._unsure:
-            self._log.warning("waiting for the word of every neighbour", peers=sorted(self._unsure))
-        await self._until(lambda: not self._unsure, None)
-        await self._until(lambda: not self._unheard, self._patience)
+        if self.unsure:
+            self._log.warning("waiting for the word of every neighbour", peers=self._unsure())
+        await self._until(lambda: not self.unsure, None)
+        await self._until(
+            lambda: not any(one.unheard for one in self._peers.values()), self._patience
+        )
         if self._silent:
             return
         if self._store.from_backup:
             await self._store.confirmed()
         self.joined.set()
-        self.driver.start(max(self._heard.values(), default=0))
+        self.driver.start(max((one.round_when_met for one in self._peers.values()), default=0))
 
     @property
     def unsure(self) -> bool:
         """Whether neighbours have yet to say that my state is the newest."""
-        return bool(self._unsure)
+        return bool(self._unsure())
+
+    def _unsure(self) -> list[str]:
+        return names(one for one in self._peers.values() if one.unsure)
 
     def post(self, peer: str, message: RoundMessage) -> None:
         """Send a message to a neighbour."""
@@ -119,13 +123,13 @@ class Neighbourhood:
         """The neighbours, as things stand."""
         return [
             Acquaintance(
-                name=peer,
-                address=link.address,
-                connected=link.connected,
-                round=self._admission.round_of(peer),
-                last_error=self._errors.get(peer),
+                name=name,
+                address=peer.address,
+                connected=self._links[name].connected,
+                round=peer.standing.round,
+                last_error=peer.last_error,
             )
-            for peer, link in sorted(self._links.items())
+            for name, peer in self._peers.items()
         ]
 
     # What a link tells (`link.Ear`).
@@ -143,12 +147,11 @@ class Neighbourhood:
             self._fail(error)
             raise
         await self.driver.add_to_audience(peer)
-        self._errors.pop(peer, None)
         self._metrics.peer_is_connected(peer, True)
         self._log.info("connected", peer=peer, round=theirs.round)
-        self._heard[peer] = theirs.round
-        self._unheard.discard(peer)
-        self._unsure.discard(peer)
+        known = self._peers[peer]
+        known.last_error, known.round_when_met = None, theirs.round
+        known.unheard = known.unsure = False
         self._changed.set()
 
     async def refused(self, peer: str, refusal: pb.Refusal) -> None:
@@ -170,10 +173,10 @@ class Neighbourhood:
 
     def parted(self, peer: str, why: str) -> None:
         """There is no session, for this reason."""
-        self._errors[peer] = why
+        self._peers[peer].last_error = why
         self._metrics.peer_is_connected(peer, False)
         self._log.warning("not connected", peer=peer, why=why)
-        self._unheard.discard(peer)
+        self._peers[peer].unheard = False
         self._changed.set()
 
     def sent(self, peer: str) -> None:
@@ -184,7 +187,7 @@ class Neighbourhood:
 
     def admit(self, peer: str, hello: pb.Hello) -> pb.Welcome:
         """Let a neighbour in, or raise Refused."""
-        welcome = self._admission.admit(peer, hello, self.driver.standing)
+        welcome = self._admission.admit(self._peers[peer], hello, self.driver.standing)
         if not hello.check:
             self.driver.returned(peer, from_wire(hello.standing))
         return welcome
@@ -193,7 +196,7 @@ class Neighbourhood:
         """Take a neighbour's message, or raise Refused."""
         self._metrics.received(peer)
         self.driver.receive(peer, message)
-        self.driver.remember(peer, self._admission.heard(peer, message.round))
+        self._peers[peer].heard_in(message.round)
 
     def kept_out(self, error: Refused) -> None:
         """Somebody was not let in."""

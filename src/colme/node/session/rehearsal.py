@@ -33,7 +33,7 @@ async def check(config: NodeConfig) -> list[Finding]:
     make_noise(config.source, config.settings(identity.name))
     pins = {one.name: one.certificate for one in config.neighbours}
     trust = Trust(identity, config.identity, pins)
-    question = Admission(Agreement.of(config.agreed), {}).question()
+    question = Admission(Agreement.of(config.agreed)).question()
     return await asyncio.gather(*(_ask(one, trust, question) for one in config.neighbours))
 
 
