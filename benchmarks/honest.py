@@ -25,7 +25,7 @@ SEEDS = 100
 
 def errors() -> None:
     """Over graph families, placements, algorithms and numbers of runs."""
-    study.recorded_rounds = lambda rounds: np.array([rounds])
+    study.recorded_rounds = last_round
     families = ("random-regular", "erdos-renyi", "scale-free")
     placements: dict[str, dict[str, Any]] = {
         "random classes": {},
@@ -84,7 +84,12 @@ def unlike() -> None:
             report(words, [0.5, 1, 4], **fields)
 
 
-def every_round(rounds: int) -> IntArray:
+def last_round(rounds: int, at_most: int | None = None) -> IntArray:
+    """Nothing else is looked at."""
+    return np.array([rounds])
+
+
+def every_round(rounds: int, at_most: int | None = None) -> IntArray:
     """Nothing can hide between them."""
     return np.arange(1, rounds + 1)
 

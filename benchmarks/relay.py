@@ -3,9 +3,10 @@
 usage: python benchmarks/relay.py [--quick] [--seed N] [ROW ...]
 
 Everybody has everybody's newest record at once. A table in Markdown: each row is a world, played
-from t = 1 to 10,000 in 32 runs (200 where agents are few; --quick: an eighth), with figures and
-their standard errors over runs. The worst round and class are those with the largest estimate, of
-about 20 rounds: it is a little above the truth. ROW is a part of a row's name.
+from t = 1 to 10,000 in 32 runs (64 or 200 where agents are few; --quick: an eighth), with figures
+and their standard errors over runs. In bold: beyond its bar by the estimate and two standard
+errors. The worst round and class are those with the largest estimate, of about 20 rounds: it is a
+little above the truth. ROW is a part of a row's name.
 """
 
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
@@ -27,10 +28,10 @@ def played(row: Row, seed: int, runs: int) -> Played:
 
 
 def line(name: str, figure: Figure, moments: Played, rare: bool) -> str:
-    """Of the table. An estimate that is above its bar is set in bold."""
+    """Of the table. In bold: what is beyond its bar by the estimate and two standard errors."""
     cell = figure.read(moments, rare)
     measured = f"{cell.value:.3f} ± {cell.error:.3f}"
-    if figure.bar is not None and cell.value > figure.bar:
+    if figure.misses(cell):
         measured = f"**{measured}**"
     where = f" ({cell.where})" if cell.where else ""
     bar = "" if figure.bar is None else f"{figure.bar:g}"

@@ -32,6 +32,16 @@ class Figure:
     words: str
     read: Callable[[Played, bool], Cell]
     bar: float | None = None
+    """What it may be at most; at least, for a coverage."""
+    at_least: bool = False
+
+    def misses(self, cell: Cell) -> bool:
+        """Whether the estimate, two standard errors to the worse, is beyond the bar."""
+        if self.bar is None:
+            return False
+        if self.at_least:
+            return cell.value - 2 * cell.error < self.bar
+        return cell.value + 2 * cell.error > self.bar
 
 
 def worst_round(bar: float | None = None) -> Figure:
@@ -78,7 +88,7 @@ def of_ideal(t: int, bar: float) -> Figure:
     return Figure(f"MSE / Ideal of the whole class at t = {t:,}", read, bar)
 
 
-def coverage() -> Figure:
+def coverage(bar: float | None = None) -> Figure:
     """The least of any round."""
 
     def read(played: Played, rare: bool) -> Cell:
@@ -93,7 +103,7 @@ def coverage() -> Figure:
         least = min(cells, key=lambda t: cells[t].value)
         return Cell(cells[least].value, cells[least].error, f"t = {least:,}")
 
-    return Figure("least coverage of 95% intervals", read)
+    return Figure("least coverage of 95% intervals", read, bar, at_least=True)
 
 
 def _against_local(moments: list[Moment], rare: bool, label: int | None = None) -> Cell:

@@ -206,7 +206,7 @@ def _board(
     x = np.where(honest, told.mean, lies.mean)[released]
     who = np.flatnonzero(released).tolist()
     count = np.where(honest, told.count, lies.count)[released].tolist()
-    most = LARGEST_COUNT * median_low(count)
+    most = LARGEST_COUNT * median_low(count or [1])
     believed = [blend(schedules[a], min(n, most)) for a, n in zip(who, count, strict=True)]
     data = np.array([one.data for one in believed])
     noise = np.array([one.noise for one in believed])

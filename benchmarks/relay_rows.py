@@ -17,12 +17,17 @@ from relay_world import (
     lognormal,
     off,
     overstated,
+    skewed,
 )
 
 PAPER = [0.2, 0.4, 0.8]
+COINS = [0.01, 0.03, 0.3]
 RARE = [0.002, 0.005, 0.02, 0.1]
 COMMON = 1.17
 """Half the range of bounds that hold all three classes of the paper, around 1/2."""
+
+COVERED = 0.9
+"""At least, of 95% intervals."""
 
 PACES = [0.01, 0.03, 0.1, 0.3, 1.0]
 EPSILONS = [0.1, 0.3, 1.0, 4.0, 16.0]
@@ -47,18 +52,30 @@ def _rows() -> dict[str, Row]:
                 at(300, 0.1),
                 worst_round(1.03),
                 worst_class(1.25),
-                coverage(),
+                coverage(COVERED),
             ),
         ),
         "paper, epsilon 4": Row(
             world=World(population=classes(PAPER), epsilon=4.0),
-            figures=(at(30, 0.75), at(100, 0.35), worst_round(1.03), worst_class(1.25), coverage()),
+            figures=(
+                at(30, 0.75),
+                at(100, 0.35),
+                worst_round(1.03),
+                worst_class(1.25),
+                coverage(COVERED),
+            ),
         ),
         "paper, late": Row(
             world=World(population=classes(PAPER), rounds=30_000),
             figures=(of_ideal(30_000, 1.2),),
         ),
     }
+    for gap in (0.05, 0.1, 0.4):
+        for epsilon in (1.0, 4.0):
+            rows[f"means .4 - g, .4, .4 + 2g, g = {gap:g}, epsilon {epsilon:g}"] = Row(
+                world=World(population=classes([0.4 - gap, 0.4, 0.4 + 2 * gap]), epsilon=epsilon),
+                figures=(worst_round(1.08), coverage(COVERED)),
+            )
     for epsilon in (0.1, 0.3, 0.5, 2.0, 16.0, inf):
         rows[f"paper, epsilon {epsilon:g}"] = Row(
             world=World(population=classes(PAPER), epsilon=epsilon),
@@ -80,21 +97,29 @@ def _different() -> dict[str, Row]:
             for epsilon in (1.0, 4.0):
                 rows[f"means differ by {spread}, M = {agents}, epsilon {epsilon:g}"] = Row(
                     world=World(population=different(agents, spread), epsilon=epsilon),
-                    figures=(worst_round(1.05), coverage()),
+                    figures=(worst_round(1.05), coverage(COVERED)),
                     runs=runs,
                 )
+    for spread in (0.02, 0.1):
+        for epsilon in (1.0, 4.0):
+            rows[f"means even, differ by {spread}, M = 200, epsilon {epsilon:g}"] = Row(
+                world=World(population=different(200, spread, even=True), epsilon=epsilon),
+                figures=(worst_round(1.05), coverage(COVERED)),
+            )
     for agents in (6, 8, 12):
-        rows[f"means differ by 0.1, M = {agents}"] = Row(
-            world=World(population=different(agents, 0.1), epsilon=4.0),
-            figures=(worst_round(1.15),),
-            runs=200,
-        )
-    for agents in (2, 4, 6, 8, 12):
-        rows[f"paper, M = {agents}"] = Row(
-            world=World(population=classes(PAPER, agents=agents), epsilon=4.0),
-            figures=(worst_round(1.15), at(10_000)),
-            runs=200,
-        )
+        for epsilon in (1.0, 4.0):
+            rows[f"means differ by 0.1, M = {agents}, epsilon {epsilon:g}"] = Row(
+                world=World(population=different(agents, 0.1), epsilon=epsilon),
+                figures=(worst_round(1.15), coverage(COVERED)),
+                runs=200,
+            )
+    for agents, bar in ((2, 1.0), (6, 1.15), (8, 1.15), (12, 1.15), (30, 1.08)):
+        for epsilon in (1.0, 4.0):
+            rows[f"paper, M = {agents}, epsilon {epsilon:g}"] = Row(
+                world=World(population=classes(PAPER, agents=agents), epsilon=epsilon),
+                figures=(worst_round(bar), at(10_000), coverage(COVERED)),
+                runs=200 if agents < 30 else 64,
+            )
     for agents in (8, 30):
         rows[f"an outlier, M = {agents}"] = Row(
             world=World(population=different(agents, 0.02, outlier=1.5), epsilon=4.0),
@@ -107,13 +132,21 @@ def _different() -> dict[str, Row]:
 def _classes() -> dict[str, Row]:
     """Small ones, and many."""
     return {
-        "5% in the middle": Row(
+        "5% in the middle, epsilon 4": Row(
             world=World(population=classes(PAPER, sizes=[95, 10, 95]), epsilon=4.0),
             figures=(worst_round(), worst_class(2.8)),
         ),
-        "2 in 200": Row(
+        "5% in the middle, epsilon 1": Row(
+            world=World(population=classes(PAPER, sizes=[95, 10, 95])),
+            figures=(worst_round(), worst_class(3.0)),
+        ),
+        "5% at the edge, epsilon 4": Row(
+            world=World(population=classes(PAPER, sizes=[10, 95, 95]), epsilon=4.0),
+            figures=(worst_round(), worst_class(3.0)),
+        ),
+        "1% in the middle, epsilon 4": Row(
             world=World(population=classes(PAPER, sizes=[99, 2, 99]), epsilon=4.0),
-            figures=(worst_round(), worst_class()),
+            figures=(worst_round(), worst_class(6.0)),
         ),
         "20 classes, epsilon 1": Row(
             world=World(population=classes(np.linspace(0, 4, 20).tolist())),
@@ -149,10 +182,34 @@ def _variances() -> dict[str, Row]:
                 asked=50,
                 rare=True,
             ),
-            figures=(worst_round(), worst_class(1.3), coverage()),
+            figures=(worst_round(), worst_class(1.3), coverage(COVERED)),
         )
         for epsilon in (1.0, 4.0)
     }
+    for words, known in (("known", 1.0), ("unknown", None)):
+        for epsilon in (1.0, 4.0):
+            rows[f"coins {COINS}, variance {words}, epsilon {epsilon:g}"] = Row(
+                world=World(
+                    population=coins(COINS),
+                    epsilon=epsilon,
+                    half_range=0.5,
+                    midpoint=0.5,
+                    declared=known,
+                    asked=50,
+                ),
+                figures=(worst_round(1.08), worst_class(), coverage(COVERED)),
+            )
+        rows[f"beta, skewed, variance {words}"] = Row(
+            world=World(
+                population=skewed(COINS, 4.0),
+                epsilon=4.0,
+                half_range=0.5,
+                midpoint=0.5,
+                declared=known,
+                asked=50,
+            ),
+            figures=(worst_round(1.08), worst_class(), coverage(COVERED)),
+        )
     for words, agents in (("M = 200", 200), ("M = 27", 27)):
         rows[f"lognormal, clamped, variance unknown, {words}"] = Row(
             world=World(
@@ -163,13 +220,19 @@ def _variances() -> dict[str, Row]:
                 declared=None,
                 asked=24,
             ),
-            figures=(worst_round(1.08), coverage()),
+            figures=(worst_round(1.08), coverage(COVERED)),
         )
     rows["variances rise with the mean, 9-fold"] = Row(
         world=World(
             population=different(200, 0.1, rising=9.0), epsilon=4.0, half_range=1.5, asked=24
         ),
-        figures=(worst_round(1.08),),
+        figures=(worst_round(1.08), coverage(COVERED)),
+    )
+    rows["variances 9-fold apart, whatever the mean"] = Row(
+        world=World(
+            population=different(200, 0.1, scattered=9.0), epsilon=4.0, half_range=1.5, asked=24
+        ),
+        figures=(worst_round(1.08), coverage(COVERED)),
     )
     rows["every class has its own variance"] = Row(
         world=World(population=classes(PAPER, sigmas=[0.5, 0.3, 0.15])),
@@ -211,7 +274,9 @@ def _liars() -> dict[str, Row]:
         "+.2": (biased(0.2), 0.05),
         "2 sd off for ever": (off(2.0), 0.5),
         "all say .6": (all_say(0.6), 0.05),
-        "a false class between two": (false_class(0.3), None),
+        "a false class at .3": (false_class(0.3), None),
+        "a false class at .6": (false_class(0.6), None),
+        "a false class at .6, a fifth of the scatter": (false_class(0.6, 0.2), None),
     }
     rows = {
         f"30% liars: {words}": Row(
@@ -223,6 +288,17 @@ def _liars() -> dict[str, Row]:
     for value in (0.4, 0.6):
         rows[f"as many invented as honest, all say {value}"] = Row(
             world=World(population=classes(PAPER, agents=400), liars=0.5, lie=all_say(value)),
+            figures=(worst_round(1.5), at(10_000)),
+        )
+    for words, scatter in (
+        ("", 1.0),
+        (", half the scatter", 0.5),
+        (", a fifth of the scatter", 0.2),
+    ):
+        rows[f"as many invented as honest, a false class at .6{words}"] = Row(
+            world=World(
+                population=classes(PAPER, agents=400), liars=0.5, lie=false_class(0.6, scatter)
+            ),
             figures=(worst_round(1.5), at(10_000)),
         )
     for share, by, late in ((0.05, 0.01, 0.03), (0.3, 0.02, 0.1)):

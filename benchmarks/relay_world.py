@@ -125,25 +125,30 @@ def different(
     agents: int,
     spread: float,
     *,
+    even: bool = False,
     rising: float = 1.0,
+    scattered: float = 1.0,
     outlier: float | None = None,
     midpoint: float = 0.0,
     epsilons: list[float] | None = None,
     paces: list[float] | None = None,
 ) -> Callable[[Generator], Population]:
-    """Every mean different: Gaussian around 1/2.
+    """Every mean different: Gaussian around 1/2, or uniform where `even`.
 
-    `rising`: how much larger variances are two standard deviations above than as much below.
+    `rising`: how much larger variances are two standard deviations above than as much below;
+    `scattered`: how much larger they may be, whatever the mean is.
     `outlier`: the mean of the first agent, which is a class of its own.
     """
 
     def population(rng: Generator) -> Population:
-        z = rng.normal(size=agents)
+        z = UNIFORM * rng.uniform(-1, 1, agents) if even else rng.normal(size=agents)
         label = np.zeros(agents, dtype=np.int64)
         mean = 0.5 + spread * z
         if outlier is not None:
             mean[0], label[0] = outlier, 1
         sigma = 0.5 * rising ** (np.clip(z, -2, 2) / 8)
+        if scattered > 1:
+            sigma = 0.5 * scattered ** rng.uniform(-0.25, 0.25, agents)
         return Population(
             mean=mean,
             variance=sigma**2,
@@ -194,6 +199,33 @@ def lognormal(agents: int, largest: float) -> Callable[[Generator], Population]:
     return population
 
 
+def skewed(
+    means: list[float], concentration: float, agents: int = 200
+) -> Callable[[Generator], Population]:
+    """Beta within 0 to 1, in classes. Drawn again from 4,000 samples of each."""
+
+    def population(rng: Generator) -> Population:
+        label = rng.integers(0, len(means), agents)
+        pools = np.array(
+            [rng.beta(concentration * m, concentration * (1 - m), 4000) for m in means]
+        )
+        pools -= 0.5
+
+        def sums(rng: Generator, count: int, who: Ints) -> tuple[Floats, Floats]:
+            picked = rng.integers(0, pools.shape[1], (who.size, count))
+            values = np.take_along_axis(pools[label[who]], picked, axis=1)
+            return values.sum(axis=1), (values * values).sum(axis=1)
+
+        return Population(
+            mean=pools.mean(axis=1)[label] + 0.5,
+            variance=pools.var(axis=1)[label],
+            label=label,
+            sums=sums,
+        )
+
+    return population
+
+
 def biased(by: float) -> Lie:
     """The release, moved."""
     return lambda told, truth, sd: Told(told.mean + by, told.count)
@@ -209,9 +241,9 @@ def all_say(value: float) -> Lie:
     return lambda told, truth, sd: Told(np.full_like(truth, value), told.count)
 
 
-def false_class(mean: float) -> Lie:
-    """A class that is not there, its releases scattered as honest ones are."""
-    return lambda told, truth, sd: Told(told.mean - truth + mean, told.count)
+def false_class(mean: float, scatter: float = 1.0) -> Lie:
+    """A class that is not there, its releases scattered as honest ones are, or a part of that."""
+    return lambda told, truth, sd: Told(scatter * (told.mean - truth) + mean, told.count)
 
 
 def overstated(by: float, times: int) -> Lie:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from colme.errors import ConfigError
+from colme.errors import ConfigError, LocalProtocolError, SampleError
 from colme.network import Network
 from colme.protocol.agent import Agent
 from colme.protocol.rounds.paper import Paper
@@ -27,6 +27,25 @@ def test_neighbours_must_know_each_other() -> None:
         Network([agent("a", "b"), agent("b")], noise=lambda _: 0)
     with pytest.raises(ConfigError, match="saw 'x'"):
         Network([agent("a", "x")], noise=lambda _: 0)
+
+
+def test_a_round_with_one_bad_sample_takes_in_none() -> None:
+    """Whoever corrects it and feeds all of them again would have the others noised twice."""
+    network = Network([agent("a", "b"), agent("b", "a")], noise=lambda _: 0)
+    with pytest.raises(SampleError, match="sample of b: saw nan, expected a finite number"):
+        network.run_round({"a": 0.5, "b": float("nan")})
+    with pytest.raises(LocalProtocolError, match="agent: saw 'x', expected one of a, b"):
+        network.run_round({"a": 0.5, "x": 0.5})
+    assert network.agents["a"].counts.taken == 0
+    assert network.round == 0
+
+
+def test_who_is_no_agent_has_no_samples_and_no_answer() -> None:
+    network = Network([agent("north", "south"), agent("south", "north")], noise=lambda _: 0)
+    with pytest.raises(LocalProtocolError, match="agent: saw 'nort', expected 'north', perhaps"):
+        network.observe("nort", 0.5)
+    with pytest.raises(LocalProtocolError, match="agent: saw 'nort', expected 'north', perhaps"):
+        network.estimate("nort")
 
 
 def test_agents_may_have_no_sample_or_several_in_a_round() -> None:

@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from math import inf
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from colme.protocol.events import Begin, Received
 from colme.protocol.settings import Settings
 from colme.relay import Relay
 from colme.rules.release import Profile
+from support.boards import NOTHING_HELD, written
 
 PROFILE = Profile.bounded(0, 1, epsilon=4.0)
 AGENTS = 30
@@ -164,11 +166,38 @@ def test_it_has_a_name_and_options_and_says_what_it_does_not_have() -> None:
     assert named("relay", release_squares=False) == Relay(release_squares=False)
     with pytest.raises(UnknownOption, match="release_squares, any_bounds, capacity"):
         named("relay", rule="tight")
-    with pytest.raises(ConfigError, match="capacity: saw 0, expected room for at least 1"):
-        Relay(capacity=0)
     agent = Agent(Settings(name="a", neighbours=(), profile=PROFILE, algorithm=Relay()))
     with pytest.raises(LocalProtocolError, match="rounds: saw 'relay'"):
         _ = agent.accepted
+    with pytest.raises(LocalProtocolError, match="rounds: saw 'relay'"):
+        _ = agent.spread  # of weighed blocks it would be another number
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 2.5, "7", None, True])
+def test_a_capacity_is_a_whole_number(wrong: Any) -> None:
+    with pytest.raises(ConfigError, match=r"capacity: saw .*, expected a whole number: room for"):
+        Relay(capacity=wrong)
+
+
+@pytest.mark.parametrize("wrong", [-1, 1.5, "1", None, True, 2**62 + 1])
+def test_an_incarnation_is_a_whole_number(wrong: Any) -> None:
+    """Or it would be found out when a record is signed, after noise was spent."""
+    with pytest.raises(ConfigError, match=r"incarnation: saw .*, expected a whole number, 0 to"):
+        Settings(name="a", neighbours=(), profile=PROFILE, algorithm=Relay(), incarnation=wrong)
+
+
+def test_a_board_of_absurd_claims_is_answered_from() -> None:
+    """Most records claim as many samples as can be written down."""
+    network = lived(40)
+    agent = network.agents["00"]
+    before = agent.estimate
+    claims = tuple(
+        written(f"liar {n}", count=2**62, past_count=n * 2**40, past_draws=min(n, 1))
+        for n in range(2 * AGENTS)
+    )
+    agent.step(Received("01", RecordsMessage(claims)))
+    assert 0 <= agent.estimate.value <= 1
+    assert agent.estimate.local == before.local
 
 
 def test_a_variance_declared_anew_does_not_contradict_what_was_signed() -> None:
@@ -189,6 +218,7 @@ def test_a_variance_declared_anew_does_not_contradict_what_was_signed() -> None:
     again = Agent.restore(other, stored)
     again.step(Begin(1, ()))
     assert again.boards.board.get(again.boards.origin) == before
+    again.step(Received("b", NOTHING_HELD))
     again.observe(0.25)
     again.step(Begin(2, (7,)))
     record = again.boards.board.get(again.boards.origin)

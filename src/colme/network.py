@@ -5,12 +5,13 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Self
 
 from colme.algorithms import named
-from colme.errors import ConfigError
+from colme.errors import ConfigError, LocalProtocolError, SampleError, one_of
 from colme.protocol.agent import Agent
 from colme.protocol.algorithm import Algorithm
 from colme.protocol.events import Begin, Effects, Estimate, Received
 from colme.protocol.messages import Message
 from colme.protocol.settings import Settings
+from colme.protocol.stream import is_finite_number
 from colme.rules.release import Profile
 
 NoiseSource = Callable[[float], int]
@@ -55,15 +56,27 @@ class Network:
 
     def observe(self, name: str, value: float) -> None:
         """Feed one sample to one agent."""
-        self.agents[name].observe(value)
+        self._agent(name).observe(value)
 
     def estimate(self, name: str) -> Estimate:
         """One agent's answer."""
-        return self.agents[name].estimate
+        return self._agent(name).estimate
+
+    def _agent(self, name: str) -> Agent:
+        agent = self.agents.get(name)
+        if agent is None:
+            raise LocalProtocolError("agent", name, one_of(name, list(self.agents)))
+        return agent
 
     def run_round(self, samples: Mapping[str, float] | None = None) -> None:
         """Feed each agent its sample, if given, and let all of them go through one round."""
-        for name, value in (samples or {}).items():
+        given = samples or {}
+        # All of them first: a sample that was fed and is fed again would be noised twice.
+        for name, value in given.items():
+            self._agent(name)
+            if not is_finite_number(value):
+                raise SampleError(f"sample of {name}", value, "a finite number")
+        for name, value in given.items():
             self.observe(name, value)
         self.round += 1
         for name, agent in self.agents.items():

@@ -36,8 +36,9 @@ class Relay(BoardAlgorithm):
     """Origins on a board; beyond it, a random sample of them, the same everywhere."""
 
     def __post_init__(self) -> None:
-        if self.capacity < 1:
-            raise ConfigError("capacity", self.capacity, "room for at least 1 origin")
+        if not (type(self.capacity) is int and self.capacity >= 1):
+            expected = "a whole number: room for at least 1 origin"
+            raise ConfigError("capacity", self.capacity, expected)
 
     def schedule_for(self, profile: Profile, origin: str) -> ReleaseSchedule:
         """Blocks that double early, weighed by what is public of each."""

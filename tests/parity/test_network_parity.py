@@ -135,16 +135,15 @@ def kernel_rounds(
     stream = allocation.new_stream(FORM, AGENTS, 0, range(LANES))
     start = -study.setting.centre
     state = allocation.new_state(FORM, edges, algorithms, population, start=start)
+    truth = allocation.new_truth(FORM, edges, population.location)
     record = allocation.new_kernel_record(FORM, algorithms, ROUNDS)
     local_error = allocation.zeros((ROUNDS, LANES), np.float64)
     for t in range(1, ROUNDS + 1):
         feed(FORM, t, t, samples, units, stream)
         for thresholds in own.values():
             thresholds.fill(t, t)
-        step_all(
-            FORM, t, t, edges, population.location, schedule, algorithms, stream, state, record
-        )
-        measure_local(FORM, t, t, population.location, schedule, stream, local_error)
+        step_all(FORM, t, t, edges, truth, schedule, algorithms, stream, state, record)
+        measure_local(FORM, t, t, truth, schedule, stream, local_error)
         yield state, record, local_error
 
 

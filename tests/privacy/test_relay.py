@@ -12,12 +12,13 @@ from colme.protocol.agent import Agent
 from colme.protocol.algorithm import Algorithm
 from colme.protocol.board.messages import DigestMessage, RecordsMessage
 from colme.protocol.board.record import Record
-from colme.protocol.events import Begin, Effects, Event, Observe, Part, Returned
+from colme.protocol.events import Begin, Effects, Event, Observe, Part, Received, Returned
 from colme.protocol.messages import Message
 from colme.protocol.rounds.tracking import Tracking
 from colme.protocol.settings import Settings
 from colme.relay import Relay
 from colme.rules.release import Profile
+from support.boards import NOTHING_HELD
 from support.twins import Numbers, Reckoning, Samples, changed, stream, twins
 
 LOW, HIGH = 0.0, 1.0
@@ -106,6 +107,7 @@ def retold(told: Overheard, samples: Samples, draws: Numbers, *, restarts: int =
         if restarts and number % restarts == 0:
             steps += agent.steps
             agent = Overheard.restore(agent.settings, json.loads(json.dumps(agent.snapshot())))
+            agent.step(Received("a", NOTHING_HELD))
     return steps + agent.steps
 
 

@@ -8,13 +8,16 @@ import pytest
 
 from colme.errors import SnapshotError
 from colme.protocol.agent import Agent
+from colme.protocol.algorithm import Algorithm
 from colme.protocol.events import Begin, Deadline, Observe, Part, Received
 from colme.protocol.messages import SizeMessage
 from colme.protocol.rounds.paper import Paper
 from colme.protocol.rounds.state import Phase
 from colme.protocol.settings import Settings
+from colme.relay import Relay
 from colme.rules.decision import Bernstein, PowerTheta
 from colme.rules.release import Profile
+from colme.signing import Ed25519
 
 SETTINGS = Settings(
     name="me",
@@ -147,3 +150,30 @@ def test_what_a_step_changed_is_all_that_has_to_be_stored() -> None:
         if agent.phase is Phase.IDLE or isinstance(event, Begin):
             assert stored == agent.snapshot()
     assert agent.observe(0.5).persist == {Part.STREAM}
+
+
+class TestKeys:
+    """Where records are signed the key says where blocks end, and what each weighs."""
+
+    def settings(self, secret: int | None, algorithm: Algorithm) -> Settings:
+        identity = None if secret is None else Ed25519.from_bytes(bytes([secret]) * 32)
+        return replace(SETTINGS, algorithm=algorithm, identity=identity)
+
+    @pytest.mark.parametrize("other", [None, 2])
+    def test_a_state_is_not_opened_with_another_key(self, other: int | None) -> None:
+        """Noise would weigh otherwise than the block that it has to hide."""
+        mine = self.settings(1, Relay())
+        agent = Agent(mine)
+        for _ in range(50):
+            agent.observe(0.25)
+        assert agent.draws_due
+        assert Agent.restore(mine, agent.snapshot()).snapshot() == agent.snapshot()
+        wrong = self.settings(other, Relay())
+        with pytest.raises(
+            SnapshotError, match=f"origin: saw '{mine.origin}', expected .{wrong.origin}"
+        ):
+            Agent.restore(wrong, agent.snapshot())
+
+    def test_in_rounds_nothing_is_signed(self) -> None:
+        stored = Agent(self.settings(1, Paper())).snapshot()
+        assert Agent.restore(self.settings(2, Paper()), stored).snapshot() == stored

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from colme.algorithms import named
-from colme.errors import SnapshotError
+from colme.errors import ConfigError, SnapshotError
 from colme.privacy.ledger import Ledger
 from colme.privacy.mechanism import SeededLaplace
 from colme.protocol.agent import Agent
@@ -225,6 +225,12 @@ def test_a_state_that_relays_is_not_switched_again() -> None:
     new = switched(lived("tracking", 100), "tracking")
     with pytest.raises(SnapshotError, match="schedule"):
         Agent.switched(new.snapshot(), before=new.settings, after=new.settings)
+
+
+def test_nothing_but_an_algorithm_that_relays_is_switched_to() -> None:
+    old = lived("paper", 100)
+    with pytest.raises(ConfigError, match=r"after.algorithm: saw 'tracking', expected one that"):
+        Agent.switched(old.snapshot(), before=old.settings, after=settings(Tracking()))
 
 
 def test_only_a_word_switches() -> None:

@@ -10,8 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from colme.protocol.stream import Stream
-from colme.rules.release import Profile
-from colme.rules.weighing import WHOLE, WeighedBlocks, blend, blocks
+from colme.rules import weighing
+from colme.rules.release import Profile, grown
+from colme.rules.weighing import (
+    MOST_BLOCKS,
+    WHOLE,
+    WeighedBlocks,
+    blend,
+    blocks,
+    claimed,
+    fewest_draws,
+)
 
 PLAIN = WeighedBlocks(1.0)
 EPSILONS = [0.1, 1.0, 2.0, 4.0, math.inf]
@@ -80,6 +89,46 @@ def test_a_blend_is_what_its_blocks_add_up_to(epsilon: float, past: tuple[int, i
 def test_a_count_between_block_ends_is_that_of_the_last_one() -> None:
     assert blend(PLAIN, 40) == blend(PLAIN, 32) != blend(PLAIN, 64)
     assert blend(PLAIN, 1) == blend(PLAIN, 8)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0, 16.0, 30.0, 1000.0])
+@pytest.mark.parametrize("past", [(0, 0), (100, 12)])
+def test_a_claim_of_many_blocks_is_believed_a_little_less(
+    epsilon: float, past: tuple[int, int]
+) -> None:
+    """The same up to `MOST_BLOCKS`; beyond it never more precise, and by little less."""
+    schedule = WeighedBlocks(epsilon, early=77)
+    end = 0
+    for number, (samples, _) in enumerate(blocks(schedule, *past), start=1):
+        end += samples
+        if number == MOST_BLOCKS:
+            break
+    assert claimed(schedule, end, *past) == blend(schedule, end, *past)
+    for count in (2 * end, 5 * end):
+        exact = blend(schedule, count, *past)
+        believed = claimed(schedule, exact.count, *past)
+        assert believed.count <= exact.count
+        of_mean = [one.data / 3 + one.noise for one in (exact, believed)]
+        of_square = [one.square_data * 4 / 45 + one.square_noise for one in (exact, believed)]
+        for (precise, less), most in ((of_mean, 1.01), (of_square, 1.15)):
+            assert precise * (1 - 1e-9) <= less <= most * precise * exact.count / believed.count
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 1.0, 30.0, 1e6, math.inf])
+def test_no_claim_takes_long_to_read(epsilon: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = [0]
+
+    def counted(count: int, epsilon: float, *, share: float) -> int:
+        asked[0] += 1
+        assert asked[0] <= 2 * MOST_BLOCKS
+        return grown(count, epsilon, share=share)
+
+    monkeypatch.setattr(weighing, "grown", counted)
+    for past in (0, 2**40, 2**62):
+        asked[0] = 0
+        draws = min(past, 7)
+        assert claimed(WeighedBlocks(epsilon, early=3), 2**62, past, draws).count <= 2**62
+    assert fewest_draws(epsilon, 2**62) <= MOST_BLOCKS
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])

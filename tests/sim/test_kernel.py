@@ -138,6 +138,7 @@ def fed(
     rounds, agents = samples.shape[:2]
     stream = allocation.new_stream(form, agents, 0, range(lanes))
     state = allocation.new_state(form, edges, algorithms, population)
+    truth = allocation.new_truth(form, edges, population.location)
     recorded = int(schedule.record.max()) + 1
     record = allocation.new_kernel_record(form, algorithms, recorded)
     local_error = allocation.zeros((recorded, lanes), np.float64)
@@ -146,10 +147,10 @@ def fed(
         last = min(rounds, first + rows - 1)
         feed(form, first, last, samples, units, stream)
         step_all(
-            form, first, last, edges, population.location, schedule, algorithms, stream, state,
+            form, first, last, edges, truth, schedule, algorithms, stream, state,
             record,
         )  # fmt: skip
-        measure_local(form, first, last, population.location, schedule, stream, local_error)
+        measure_local(form, first, last, truth, schedule, stream, local_error)
     return record, local_error
 
 
@@ -204,6 +205,7 @@ def drawn(
         population = population_of(agents, np.float32, part)
         stream = allocation.new_stream(form, agents, 5, part)
         state = allocation.new_state(form, edges, algorithms, population)
+        truth = allocation.new_truth(form, edges, population.location)
         record = allocation.new_kernel_record(form, algorithms, 4)
         local_error = allocation.zeros((4, lanes), np.float64)
         start = 1
@@ -211,8 +213,8 @@ def drawn(
             if eager:
                 state.deadline[...] = -1
             simulate(
-                form, start, stop, edges, population, schedule, algorithms, stream, state, record,
-                local_error,
+                form, start, stop, edges, population, truth, schedule, algorithms, stream, state,
+                record, local_error,
             )  # fmt: skip
             start = stop + 1
         records.append((*record, local_error))
@@ -243,13 +245,19 @@ def test_a_run_can_be_cut_anywhere() -> None:
 
 @pytest.mark.parametrize("name", GRAPHS)
 def test_edge_totals(name: str) -> None:
-    """allocation.edge_totals: "within a class and between classes, in both directions"."""
+    """allocation.edge_totals: "within a class and between, in both directions", of honest ones."""
     edges = GRAPHS[name]
     population = population_of(edges.indptr.size - 1, np.float64, range(4))
-    state = allocation.new_state(form_of(np.float64, 4), edges, every_algorithm(edges), population)
+    form = form_of(np.float64, 4)
+    state = allocation.new_state(form, edges, every_algorithm(edges), population)
     others, _, present = Neighbours.of(edges)
-    within, between = allocation.edge_totals(edges, state)
-    for lane, classes in enumerate(population.classes.T):
-        same = classes[others] == classes[:, None]
-        assert within[lane] == (same & present).sum()
-        assert between[lane] == (~same & present).sum()
+    some = np.random.default_rng(2).uniform(size=population.classes.shape) < np.full(1, 0.7)
+    everybody = np.ones(some.shape, np.bool_)
+    for honest in (everybody, some):
+        truth = allocation.new_truth(form, edges, population.location, honest)
+        within, between = allocation.edge_totals(truth, state)
+        for lane, classes in enumerate(population.classes.T):
+            same = classes[others] == classes[:, None]
+            measured = present & honest[others, lane] & honest[:, lane, None]
+            assert within[lane] == (same & measured).sum()
+            assert between[lane] == (~same & measured).sum()

@@ -77,6 +77,22 @@ def test_standard_errors_are_of_the_right_size(runs: int) -> None:
     assert float(end.mse_local_se) == pytest.approx(expected, rel=0.48)
 
 
+def test_batches_are_what_means_and_standard_errors_are_of() -> None:
+    """64 runs: sixteen batches of 4, whose mean is the result and whose spread is its error."""
+    whole, parts = simulate(small(runs=64)), simulate(small(runs=64), by_batch=True)
+    assert parts.sizes["batch"] == 16
+    np.testing.assert_allclose(parts.mse.mean("batch"), whole.mse, rtol=1e-12)
+    error = parts.mse.std("batch", ddof=1) / 16**0.5
+    np.testing.assert_allclose(error, whole.mse_se, rtol=1e-9)
+    np.testing.assert_allclose(parts.mse_local.mean("batch"), whole.mse_local, rtol=1e-12)
+
+
+def test_where_all_answer_those_who_do_are_all() -> None:
+    whole = simulate(small(algorithms=["paper", "tracking", "local"]))
+    np.testing.assert_allclose((whole.mse_alone / whole.mse_local).values, 1, rtol=1e-12)
+    assert whole.coverage.isnull().all()
+
+
 def test_a_partial_batch_counts_its_runs_only() -> None:
     """With 33 runs, what the 33rd adds to the mean of the first 32 is its own error: positive."""
     whole = simulate(small(runs=64))

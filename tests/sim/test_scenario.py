@@ -250,7 +250,7 @@ def test_each_class_has_its_own_variance_and_all_have_one_range() -> None:
         data={"distribution": "bernoulli"}, means=[0.1, 0.5], epsilon_per_agent=[1.0, 2.0] * 100
     )
     (level,) = scenario.profiles()
-    for of_class, mean in zip(level, scenario.means, strict=True):
+    for of_class, mean in zip(level, scenario.class_means, strict=True):
         assert [one.epsilon for one in of_class] == [1.0, 2.0] * 100
         assert {one.half_range for one in of_class} == {0.5}
         assert of_class[0].sigma2 == pytest.approx(mean * (1 - mean), rel=1e-3)

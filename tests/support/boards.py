@@ -1,18 +1,22 @@
 """Records that anybody may have written, and agents that do nothing but exchange boards."""
 
+import json
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any, cast
 
 from colme.errors import LocalProtocolError
+from colme.protocol.board.digest import LAST_ORIGIN, Page
 from colme.protocol.board.entry import Entry
 from colme.protocol.board.evidence import Evidence
 from colme.protocol.board.identity import BoardIdentity, InProcess
+from colme.protocol.board.messages import DigestMessage, RecordsMessage
 from colme.protocol.board.record import Record
 from colme.protocol.events import Begin, Effects, Estimate, Received, Returned
 from colme.protocol.relay.exchange import BoardAlgorithm, BoardExchange
+from colme.protocol.relay.state import BoardState
 from colme.rules.release import Profile
 
 PROFILE = Profile.bounded(0, 1, epsilon=1, sigma2=0.1)
@@ -128,6 +132,33 @@ def exchange(
 def heard(peer: str, message: Any) -> Received:
     """An event that brings a message."""
     return Received(peer, message)
+
+
+def released(me: BoardExchange, own: Releases, number: int, draw: int) -> Record:
+    """My record after one block more."""
+    own.due = 1
+    me.step(Begin(number, (draw,)))
+    mine = me.board.get(me.origin)
+    assert isinstance(mine, Record)
+    return mine
+
+
+def sent_records(effects: Effects) -> dict[str, tuple[Entry, ...]]:
+    """To whom which entries go."""
+    return {
+        peer: message.entries
+        for peer, message in effects.send
+        if isinstance(message, RecordsMessage)
+    }
+
+
+def through_json(state: BoardState) -> BoardState:
+    """As a store gives it back."""
+    return BoardState(**json.loads(json.dumps(asdict(state), allow_nan=False)))
+
+
+NOTHING_HELD = DigestMessage(page=Page(after="", last=LAST_ORIGIN, heads=()), answer=True)
+"""The answer of somebody whose board is empty: a restored agent may go on."""
 
 
 @dataclass

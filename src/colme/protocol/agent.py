@@ -13,7 +13,7 @@ it was sent, as far as it arrives.
 from collections.abc import Collection, Mapping
 from typing import Any, Self
 
-from colme.errors import LocalProtocolError
+from colme.errors import ConfigError, LocalProtocolError
 from colme.protocol import snapshot
 from colme.protocol.events import EVERYTHING, Effects, Estimate, Event, Observe, Part
 from colme.protocol.own_data import Counts, OwnData
@@ -50,8 +50,11 @@ class Agent:
         """The agent of a stored state in rounds, to go on with an algorithm that relays.
 
         All that it has released becomes one block, with its noise. The owner has to say it: what
-        goes out from then on is passed on to everybody, and there is no way back.
+        goes out from then on is passed on to everybody, and there is no way back. Store all of its
+        snapshot first: no part of it goes with those of before.
         """
+        if not after.algorithm.signs:
+            raise ConfigError("after.algorithm", after.algorithm.name, "one that relays")
         old = cls.restore(before, data)._own
         snapshot.require_same_promise(before, after, released=old.stream.blocks > 0)
         agent = cls(after)
@@ -98,12 +101,12 @@ class Agent:
     @property
     def draws_due(self) -> tuple[float, ...]:
         """The scales of the discrete Laplace draws that the next `Begin` must bring, in order."""
-        return self._own.draws_due
+        return self._exchange.draws_due
 
     @property
     def spread(self) -> Spread:
         """What is public about the variance of my data: as configured, or as released."""
-        return self._own.spread
+        return self.rounds.spread
 
     @property
     def release(self) -> Release | None:

@@ -21,6 +21,11 @@ class Exchange(ABC):
     def round(self) -> int:
         """The last round begun, or the last tick; 0 before the first."""
 
+    @property
+    @abstractmethod
+    def draws_due(self) -> tuple[float, ...]:
+        """The scales of the draws that the next `Begin` must bring, in order."""
+
     @abstractmethod
     def step(self, event: Event) -> Effects:
         """Take one event other than a sample. An illegal one raises and changes nothing."""
@@ -45,6 +50,9 @@ class Algorithm(ABC):
 
     name: ClassVar[str]
     """Kept in states and compared between neighbours: never an alias."""
+
+    signs: ClassVar[bool] = False
+    """Whether what is sent is signed and passed on: then a state belongs to the key that signs."""
 
     release_squares: bool
     """Publish noisy sums of squares too, and use the variance they bound for the profile's."""

@@ -48,15 +48,22 @@ class Settings:
         return self.identity or InProcess(self.name)
 
     @property
+    def origin(self) -> str:
+        """Whose its records are, where it signs any."""
+        return origin_of_key(self.signs_as.key)
+
+    @property
     def schedule(self) -> ReleaseSchedule:
         """Where its blocks end."""
-        return self.algorithm.schedule_for(self.profile, origin_of_key(self.signs_as.key))
+        return self.algorithm.schedule_for(self.profile, self.origin)
 
     def __post_init__(self) -> None:
         if not isinstance(self.algorithm, Algorithm):
             raise ConfigError("algorithm", self.algorithm, "an Algorithm, such as Tracking()")
-        if not 0 <= self.incarnation <= LARGEST_NUMBER:
-            raise ConfigError("incarnation", self.incarnation, f"0 to {LARGEST_NUMBER}")
+        whole = type(self.incarnation) is int
+        if not (whole and 0 <= self.incarnation <= LARGEST_NUMBER):
+            expected = f"a whole number, 0 to {LARGEST_NUMBER}"
+            raise ConfigError("incarnation", self.incarnation, expected)
         if len(set(self.neighbours)) < len(self.neighbours):
             raise ConfigError("neighbours", self.neighbours, "every name once")
         if self.name in self.neighbours:

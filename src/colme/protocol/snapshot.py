@@ -30,10 +30,7 @@ def dump(settings: Settings, parts: Mapping[Part, Any]) -> dict[str, Any]:
     """Plain data: dicts, lists, strings and numbers that JSON keeps exactly."""
     return {
         "version": VERSION,
-        "algorithm": settings.algorithm.name,
-        "name": settings.name,
-        "bounds": list(settings.profile.bounds),
-        "epsilon": _epsilon(settings),
+        **_whose(settings),
         **{part.value: _plain(state) for part, state in parts.items()},
     }
 
@@ -42,28 +39,23 @@ def load(data: Mapping[str, Any], settings: Settings, *, exchange: type) -> Rest
     """The parts that `dump` wrote, for the same agent.
 
     And for the same bounds, since sums are kept in steps of their lattice, and the same epsilon:
-    another would be promised for samples that have been noised under this one.
+    another would be promised for samples that have been noised under this one. Where records are
+    signed, for the same key: it says where blocks end and so what their noise weighs.
     """
     if not isinstance(data, Mapping):
         # Not the content: it has exact sums in it, which no error may show.
         expected = "a mapping with version, name, bounds and parts"
         raise SnapshotError("snapshot", type(data).__name__, expected)
     data = upgraded(data)
-    own: dict[str, object] = {
-        "name": settings.name,
-        "bounds": list(settings.profile.bounds),
-        "epsilon": _epsilon(settings),
-        "algorithm": settings.algorithm.name,
-    }
-    for field, mine in own.items():
+    if data.get("algorithm") is None and settings.algorithm.name not in NAMELESS:
+        expected = f"{' or '.join(NAMELESS)}, as 0.1.0 had; `Agent.switched` goes on from there"
+        raise SnapshotError("algorithm", settings.algorithm.name, expected)
+    for field, mine in _whose(settings).items():
         seen = data.get(field)
         if field in UNSAID and seen is None:
             continue  # 0.1.0 did not say which: it is whoever's opens it.
         if seen != mine:
             raise SnapshotError(field, seen, repr(mine))
-    if data.get("algorithm") is None and settings.algorithm.name not in NAMELESS:
-        expected = f"{' or '.join(NAMELESS)}, as 0.1.0 had; `Agent.switched` goes on from there"
-        raise SnapshotError("algorithm", settings.algorithm.name, expected)
     # Nothing in the stream takes a default: a sample could then be noised twice, or not at all.
     stream: Stream = _typed(Stream, data.get(Part.STREAM), Part.STREAM, exact=True)
     squares = settings.algorithm.release_squares
@@ -83,10 +75,16 @@ NAMELESS = ("paper", "tracking")
 """The algorithms that a state without a name may be of."""
 
 
-def _epsilon(settings: Settings) -> float | str:
-    """JSON has no infinity."""
+def _whose(settings: Settings) -> dict[str, object]:
+    """What a state was made under, and is good for."""
     epsilon = settings.profile.epsilon
-    return epsilon if isfinite(epsilon) else str(epsilon)
+    head: dict[str, object] = {
+        "name": settings.name,
+        "bounds": list(settings.profile.bounds),
+        "epsilon": epsilon if isfinite(epsilon) else str(epsilon),  # JSON has no infinity
+        "algorithm": settings.algorithm.name,
+    }
+    return head | {"origin": settings.origin} if settings.algorithm.signs else head
 
 
 def require_same_promise(before: Settings, after: Settings, *, released: bool) -> None:

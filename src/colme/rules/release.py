@@ -67,7 +67,8 @@ class Profile:
             raise ConfigError("beta", self.beta, f"at least sigma / (2 sqrt 3) = {smallest:g}")
         if not self.epsilon > 0:
             raise ConfigError("epsilon", self.epsilon, "a number above 0, or inf for no privacy")
-        if not self.sigma2_dp <= LARGEST:
+        # Also in units of the range: where blocks end and what they weigh follows from it there.
+        if not max(self.sigma2_dp, sigma2_dp(1.0, self.epsilon)) <= LARGEST:
             raise ConfigError("epsilon", self.epsilon, "large enough for noise of finite variance")
 
     @classmethod

@@ -47,7 +47,7 @@ def records(draw: st.DrawFn) -> Record:
 def test_what_is_written_is_read_again_bit_by_bit(record: Record) -> None:
     data = record.to_bytes()
     again = Record.from_bytes(data)
-    assert len(data) == RECORD_SIZE == 191
+    assert len(data) == RECORD_SIZE == 179
     assert again == entry_from_bytes(data) == record
     assert again.to_bytes() == data
 
@@ -130,6 +130,15 @@ def test_it_has_a_variance_or_a_square(variance: float | None, square: float | N
 def test_a_square_is_a_number(square: float) -> None:
     with pytest.raises(MessageError, match="square"):
         written("a", variance=None, square=square)
+
+
+@pytest.mark.parametrize("epsilon", [5e-324, 1e-160, 1e-60])
+def test_narrow_bounds_make_no_room_for_an_epsilon_of_nothing(epsilon: float) -> None:
+    """No block would ever end: whoever tried to tell where would fail."""
+    with pytest.raises(MessageError, match="epsilon"):
+        written("a", epsilon=epsilon, bounds=(0.0, 1e-300), variance=0.0, mean=0.0)
+    narrow = written("a", epsilon=1e-9, bounds=(0.0, 1e-300), variance=0.0, mean=0.0)
+    assert narrow.schedule.next_end(0) > 0
 
 
 @given(st.binary(max_size=4 * RECORD_SIZE))

@@ -11,7 +11,8 @@ from colme.protocol.board.joining import join
 from colme.protocol.board.record import Record
 
 CAPACITY = 4096
-"""Origins on a board: about a megabyte, and as many bytes per edge where all of it is new."""
+"""Origins on a board: about a megabyte, and as many bytes per edge where all of it is new; five if
+all are barred by the longest proofs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +87,12 @@ class Board:
             self._push_out()
         return True
 
+    def samples(self, origin: str) -> bool:
+        """Whether it is held for being among the smallest, as everybody holds it."""
+        return origin <= self._horizon
+
     def _has_room_for(self, origin: str) -> bool:
-        return origin in self._always or origin <= self._horizon
+        return origin in self._always or self.samples(origin)
 
     @property
     def _horizon(self) -> str:

@@ -89,6 +89,10 @@ class Page:
         """Whether one that is not on the page is one that its author does not hold."""
         return self.after < origin <= self.last
 
+    def tells_of(self, origin: str) -> bool:
+        """Whether it says what its author holds of one, were it nothing."""
+        return self.covers(origin) or any(head.origin == origin for head in self.heads)
+
 
 def require_origin(field: str, origin: str) -> None:
     """Refuse what can't be the name of an origin."""

@@ -6,7 +6,7 @@ from typing import Self
 
 from colme.errors import MessageError
 from colme.protocol.board.foreign import Foreign
-from colme.protocol.board.record import PREFIX, VERSION, Record
+from colme.protocol.board.record import VERSION, Record
 
 Statement = Record | Foreign
 """What somebody has signed about its own releases, in a version that I know or in another."""
@@ -83,8 +83,7 @@ def statements(entry: Entry) -> tuple[Statement, ...]:
 
 def statement_from_bytes(data: bytes) -> Statement:
     """A record: its version tells which."""
-    start = len(PREFIX)
-    known = data[start : start + _VERSION.size] == _VERSION.pack(VERSION)
+    known = data.startswith(_VERSION.pack(VERSION))
     return Record.from_bytes(data) if known else Foreign.from_bytes(data)
 
 

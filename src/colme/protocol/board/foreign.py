@@ -19,7 +19,7 @@ from colme.protocol.board.record import (
 LARGEST_BODY = 512
 """Bytes of a record that nobody here can read: what is passed on unread must not be large."""
 
-_HEAD = Struct(f">12sH{KEY_SIZE}s2Q")
+_HEAD = Struct(f">H{KEY_SIZE}s2Q")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,12 +56,12 @@ class Foreign:
 
     def content(self) -> bytes:
         """What is signed."""
-        head = _HEAD.pack(PREFIX, self.version, self.key, self.incarnation, self.sequence)
-        return head + self.body
+        head = _HEAD.pack(self.version, self.key, self.incarnation, self.sequence)
+        return PREFIX + head + self.body
 
     def to_bytes(self) -> bytes:
-        """The content and the signature."""
-        return self.content() + self.signature
+        """The content, but for what all have in front, and the signature."""
+        return self.content().removeprefix(PREFIX) + self.signature
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
@@ -69,9 +69,7 @@ class Foreign:
         if len(data) < _HEAD.size + SIGNATURE_SIZE:
             expected = f"at least {_HEAD.size + SIGNATURE_SIZE} bytes"
             raise MessageError("record", f"{len(data)} bytes", expected)
-        prefix, version, key, incarnation, sequence = _HEAD.unpack(data[: _HEAD.size])
-        if prefix != PREFIX:
-            raise MessageError("record", prefix, f"{PREFIX!r} in front")
+        version, key, incarnation, sequence = _HEAD.unpack(data[: _HEAD.size])
         return cls(
             version=version,
             key=key,

@@ -12,7 +12,8 @@ Content, that is what is signed, in this order and big endian (127 bytes):
 | 1 | which number is last: 0 a declared variance, 1 a released square |
 | 8 | that number |
 
-A record as bytes is its content and then the signature (64 bytes). There is one way to write one.
+A record as bytes is its content, without the first 12 bytes, which all have, and then the signature
+(64 bytes): 179. There is one way to write one.
 """
 
 from dataclasses import dataclass, replace
@@ -43,7 +44,7 @@ PREFIX = b"colme record"
 _LAYOUT = Struct(f">12sH{KEY_SIZE}s5Q4dBd")
 _WITH_VARIANCE, _WITH_SQUARE = 0, 1
 
-RECORD_SIZE = _LAYOUT.size + SIGNATURE_SIZE
+RECORD_SIZE = _LAYOUT.size - len(PREFIX) + SIGNATURE_SIZE
 
 
 def origin_of_key(key: bytes) -> str:
@@ -156,16 +157,15 @@ class Record:
         return replace(self, signature=signature)
 
     def to_bytes(self) -> bytes:
-        """The content and the signature."""
-        return self.content() + self.signature
+        """The content, but for what all have in front, and the signature."""
+        return self.content().removeprefix(PREFIX) + self.signature
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
         """The record that `to_bytes` wrote. Nothing is said about its signature."""
         require_size("record", data, RECORD_SIZE)
-        prefix, version, key, *numbers = _LAYOUT.unpack(data[: _LAYOUT.size])
-        if prefix != PREFIX:
-            raise MessageError("record", prefix, f"{PREFIX!r} in front")
+        content, signature = data[:-SIGNATURE_SIZE], data[-SIGNATURE_SIZE:]
+        _, version, key, *numbers = _LAYOUT.unpack(PREFIX + content)
         incarnation, sequence, count, past_count, past_draws = numbers[:5]
         epsilon, lo, hi, mean, kind, last = numbers[5:]
         if kind not in (_WITH_VARIANCE, _WITH_SQUARE):
@@ -184,7 +184,7 @@ class Record:
             mean=mean,
             variance=last if kind == _WITH_VARIANCE else None,
             square=last if kind == _WITH_SQUARE else None,
-            signature=data[_LAYOUT.size :],
+            signature=signature,
         )
 
 

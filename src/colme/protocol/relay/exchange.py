@@ -1,12 +1,14 @@
 """The exchange of boards as a state machine: merge what comes, pass on what is new.
 
-Nobody is waited for. A tick (`Begin`) publishes what is due and sends each neighbour what it may
-lack; messages that are lost or come twice, or in another order, need no rules of their own. After
-a neighbour was away, digests find out who lacks what.
+Nobody is waited for, but by a restored agent that has something to release. A tick (`Begin`)
+publishes what is due and sends each neighbour what it may lack; messages that are lost or come
+twice, or in another order, need no rules of their own. After a neighbour was away, digests find
+out who lacks what.
 """
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from typing import ClassVar
 
 from colme.errors import (
     LocalProtocolError,
@@ -45,6 +47,8 @@ class BoardAlgorithm(Algorithm):
 
     __slots__ = ()
 
+    signs: ClassVar[bool] = True
+
     @abstractmethod
     def answer(self, evidence: Evidence, warm: object) -> tuple[Estimate, object]:
         """The owner's answer, never sent; and what the next one may start from, as `warm`."""
@@ -69,14 +73,20 @@ class BoardExchange(Exchange):
         """Mine, in the eyes of all others."""
         self._tick = 0
         # In name order: every run must repeat the same messages.
-        self._owed_to = {name: Owed() for name in sorted(neighbours)}
-        theirs = (identity.origin_of(name) for name in neighbours)
-        always = {self.origin, *(origin for origin in theirs if origin is not None)}
+        theirs = {name: identity.origin_of(name) for name in sorted(neighbours)}
+        self._owed_to = {
+            name: Owed(yields=origin is not None and origin < self.origin)
+            for name, origin in theirs.items()
+        }
+        always = {self.origin, *(origin for origin in theirs.values() if origin is not None)}
         self.board = Board(always, capacity=capacity)
         # What has changed and has not been asked to be stored yet. A step that raises after noise
         # was spent leaves it here for the next one: nothing made of that noise goes out before
         # the noise itself is stored.
         self._unstored: frozenset[Part] = frozenset()
+        # A stored state may be an old one: until a neighbour has told what it holds of mine,
+        # nothing is released that was not before.
+        self._asking = False
         # What the last answer has learned of the others: only to be quicker next time.
         self._learned: object = None
 
@@ -98,6 +108,7 @@ class BoardExchange(Exchange):
         self._tick = state.round
         for owed in self._owed_to.values():
             owed.start_anew()
+        self._asking = bool(self._owed_to)
 
     def estimate(self) -> Estimate:
         """What my exact mean and everybody's releases say together."""
@@ -108,6 +119,14 @@ class BoardExchange(Exchange):
     def round(self) -> int:
         """The last tick; 0 before the first."""
         return self._tick
+
+    @property
+    def draws_due(self) -> tuple[float, ...]:
+        """For each block that is closed and waits; none while a neighbour's answer is waited for.
+
+        Whoever has no neighbours has nobody to ask, nor anybody to tell.
+        """
+        return () if self._asking else self._own.draws_due
 
     @property
     def evidence(self) -> Evidence:
@@ -148,9 +167,13 @@ class BoardExchange(Exchange):
         if not self._tick < number <= LARGEST_ROUND:
             raise LocalProtocolError("round", number, f"a round after {self._tick}")
         self._require_newest_state()
-        due = self._own.draws_due
+        due = self.draws_due
         # After all checks: a tick that is refused must not spend noise.
-        self._own.publish(noise)
+        if not self._asking:
+            self._own.publish(noise)
+        elif noise:
+            expected = "none before a neighbour has told what it holds of mine"
+            raise LocalProtocolError("noise", f"{len(noise)} draws", expected)
         if due:
             self._unstored = EVERYTHING
         # The number alone is not worth storing a whole board for: any later one will do.
@@ -177,7 +200,9 @@ class BoardExchange(Exchange):
         remedy = "the state that was stored last, or a new incarnation if it is lost"
         if isinstance(heard, Proof):
             seen = f"two records of mine that differ, both of (incarnation, blocks) {heard.order}"
-            raise StaleStateError("state", seen, "one state in one place, and now a new key")
+            raise StaleStateError(
+                "state", seen, "one state in one place; now a new key, and a new state"
+            )
         if heard.order > mine:
             seen = f"{mine} as (incarnation, blocks), where others have {heard.order} of mine"
             raise StaleStateError("state", seen, remedy)
@@ -225,6 +250,7 @@ class BoardExchange(Exchange):
     def _messages(self, owed: Owed) -> list[Message]:
         """What a neighbour gets now. Entries first: then the digest finds less to ask for."""
         messages: list[Message] = []
+        owed.begin_tick()
         while origins := owed.take(LARGEST_BATCH):
             held = (self.board.get(origin) for origin in origins)
             if entries := tuple(entry for entry in held if entry is not None):
@@ -250,13 +276,17 @@ class BoardExchange(Exchange):
         for entry in news:
             self._verify(name, entry)
         for entry in news:
-            if self.board.merge(entry):
+            # What I hold only because it is a neighbour's, its other neighbours have from itself.
+            # A proof they would not have from it.
+            if self.board.merge(entry) and (
+                self.board.samples(entry.origin) or isinstance(entry, Proof)
+            ):
                 for owed in self._owed_to.values():
                     owed.add([entry.origin])
         for entry in entries:
             held = self.board.get(entry.origin)
             if held is not None and held.content() == entry.content():
-                sender.drop(entry.origin)
+                sender.drop(held)
         for owed in self._owed_to.values():
             if len(owed) > len(self.board):
                 owed.keep_within(self.board)
@@ -284,8 +314,12 @@ class BoardExchange(Exchange):
         else:
             owed.forget_sent()
         owed.add(lacking)
-        if not message.answer and self.board.wanting(message.page):
+        if not message.answer:
+            # Also where I have all of it: it may wait to be told that I hold nothing newer of its.
             owed.answer = True
+        is_newer = self.origin in self.board.wanting(message.page)
+        if message.page.tells_of(self.origin) and not is_newer:
+            self._asking = False
         return Effects()
 
 

@@ -29,6 +29,7 @@ from colme.protocol.messages import (
 )
 from colme.protocol.own_data import OwnData
 from colme.protocol.rounds.state import EXCHANGE, Peer, Phase, RoundState
+from colme.protocol.stream import Spread
 from colme.rules.decision import DecisionRule
 from colme.rules.interval import answer_margin
 from colme.rules.release import Release
@@ -106,6 +107,16 @@ class Rounds(Exchange):
     def release(self) -> Release | None:
         """My released mean, as my neighbours see it; None before the first."""
         return self._own.release(self._algorithm.rule)
+
+    @property
+    def draws_due(self) -> tuple[float, ...]:
+        """One or two for each block that is closed and waits."""
+        return self._own.draws_due
+
+    @property
+    def spread(self) -> Spread:
+        """What is public about the variance of my data: as configured, or as released."""
+        return self._own.spread
 
     @property
     def looking_alike(self) -> frozenset[str]:

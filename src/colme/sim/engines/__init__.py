@@ -1,6 +1,8 @@
 """One interface, `Engine`, for whatever runs in the simulator: algorithms, baselines, one's own."""
 
 from colme.sim.engines.baselines import BASELINES, Baseline, Run
+from colme.sim.engines.claims import Claims
+from colme.sim.engines.course import BLOCK, Course, Jumped, Walked
 from colme.sim.engines.engine import (
     AlgorithmTable,
     Cell,
@@ -11,32 +13,51 @@ from colme.sim.engines.engine import (
     Setting,
     World,
 )
-from colme.sim.engines.measure import MEASURED, FloatArray, Record, of_answers, of_decisions
+from colme.sim.engines.liars import Liars, Moment
+from colme.sim.engines.measure import (
+    MEASURED,
+    BoolArray,
+    FloatArray,
+    Record,
+    of_answers,
+    of_decisions,
+)
 from colme.sim.engines.own import OwnTable
 from colme.sim.engines.paper import PaperEngine, PaperTable
-from colme.sim.engines.tracking import TrackingTable
+from colme.sim.engines.relay import RelayTable
+from colme.sim.engines.tracking import TrackingEngine, TrackingTable
 
-TABLES = (PaperTable, TrackingTable, *BASELINES)
+TABLES = (PaperTable, TrackingTable, RelayTable, *BASELINES)
 """Of all algorithms that have a name."""
 
 __all__ = [
+    "BLOCK",
     "MEASURED",
     "TABLES",
     "AlgorithmTable",
     "Baseline",
+    "BoolArray",
     "Cell",
     "Chunk",
+    "Claims",
     "Cost",
+    "Course",
     "Engine",
     "Entrant",
     "FloatArray",
+    "Jumped",
+    "Liars",
+    "Moment",
     "OwnTable",
     "PaperEngine",
     "PaperTable",
     "Record",
+    "RelayTable",
     "Run",
     "Setting",
+    "TrackingEngine",
     "TrackingTable",
+    "Walked",
     "World",
     "of_answers",
     "of_decisions",

@@ -11,7 +11,10 @@ import numpy as np
 from colme.configuration import Table
 from colme.graph import Graph, IntArray
 from colme.rules.release import Profile
-from colme.sim.engines.measure import FloatArray, Record, new_record
+from colme.sim.engines.claims import Claims
+from colme.sim.engines.course import Course
+from colme.sim.engines.liars import Liars
+from colme.sim.engines.measure import BoolArray, FloatArray, Record, new_record
 from colme.sim.kernel import Array, Form, Origin, RunningMeans
 
 
@@ -31,11 +34,15 @@ class Setting:
     centre: float
     """All data, means and answers are relative to it: single precision has no digits to spare."""
     means: FloatArray
-    """Of the classes."""
+    """Of the classes. An agent's own are `World.truth_at`: they may be drawn, and they may move."""
     midpoints: FloatArray
-    """Of the bounds of each class's data."""
+    """Of the bounds of each class's data; an agent's own are `World.midpoints`."""
+    common_bounds: bool
+    """Whether all data share their bounds; else each agent has its own, around its mean."""
     profiles: Sequence[Sequence[Sequence[Profile]]]
     """For each epsilon to study, for each class, every agent's profile, or one that all share."""
+    claims: Claims | None = None
+    """What liars claim of their releases; None if nothing but the truth."""
 
     def everyones(self, level: int, classes: IntArray) -> list[Profile]:
         """The profile of each agent, where they are in these classes."""
@@ -46,9 +53,14 @@ class Setting:
         ]
 
     def told_apart(self, level: int) -> list[Sequence[Profile]]:
-        """`profiles`, of a single class where all are alike."""
+        """`profiles`, of a single class where all are alike; where liars claim something, theirs
+        follow, class by class."""
         profiles = list(self.profiles[level])
-        return profiles if any(one != profiles[0] for one in profiles) else profiles[:1]
+        if all(one == profiles[0] for one in profiles):
+            profiles = profiles[:1]
+        if self.claims is not None:
+            profiles += [[self.claims.of(one) for one in of_class] for of_class in profiles]
+        return profiles
 
     def widest(self, level: int) -> Profile:
         """One for all, with the largest variance of any class."""
@@ -68,14 +80,37 @@ class World:
     form: Form
     """Number format and lanes of the kernel."""
     classes: IntArray
-    """[M, lanes]; classes with the same mean are one."""
+    """[M, lanes]: what agents are alike in but for their means: shape of the data, profile."""
     origin: Origin
-    """Where the data come from."""
+    """Where the data come from, before any drift."""
+    means: FloatArray
+    """[M, lanes]: everybody's mean before any drift, less the setting's centre."""
+    alike: IntArray
+    """[M, lanes]: equal for agents with the same mean, at the beginning."""
+    honest: BoolArray
+    """[M, runs]: who does not lie. Nobody else is measured."""
+    liars: Liars | None = None
+    """What the others do; None if there are none."""
+    course: Course | None = None
+    """How the means drift; None if they do not."""
+    pace: FloatArray | None = None
+    """[M]: samples a round; None for one each."""
 
     @property
     def runs(self) -> int:
         """How many there are."""
         return len(self.numbers)
+
+    @property
+    def honest_in_lanes(self) -> BoolArray:
+        """[M, lanes]: `honest`, with the lanes that no run has."""
+        spare = ((0, 0), (0, self.classes.shape[1] - self.runs))
+        return np.pad(self.honest, spare, constant_values=True)
+
+    @property
+    def measured(self) -> int:
+        """Agents that do not lie: as many in every run."""
+        return int(self.honest[:, 0].sum())
 
     @property
     def placed(self) -> IntArray:
@@ -84,8 +119,46 @@ class World:
 
     @property
     def truth(self) -> FloatArray:
-        """[M, runs]: everybody's true mean, less the setting's centre."""
-        return np.asarray(self.setting.means[self.placed])
+        """[M, runs]: everybody's true mean at the beginning, less the setting's centre."""
+        return self.means[:, : self.runs]
+
+    def truth_at(self, t: int) -> FloatArray:
+        """[M, runs]: the same in round t."""
+        return self.truth_in_lanes(t)[:, : self.runs]
+
+    def truth_in_lanes(self, t: int) -> FloatArray:
+        """[M, lanes]: the same with the lanes that no run has."""
+        return self.means if self.course is None else self.means + self.course.at(t)
+
+    @property
+    def midpoints(self) -> FloatArray:
+        """[M, runs]: of everybody's bounds, less the centre. They stay where the means began."""
+        middles = self.setting.midpoints[self.placed]
+        if self.setting.common_bounds:
+            return np.asarray(middles)
+        return np.asarray(middles + self.truth - self.setting.means[self.placed])
+
+    def heard(self, level: int) -> list[list[Profile]]:
+        """For each run, everybody's profile as the others hear of it: a liar's as it claims."""
+        everyones = [self.setting.everyones(level, placed) for placed in self.placed.T]
+        claims = self.setting.claims
+        if claims is None:
+            return everyones
+        return [
+            [one if is_honest else claims.of(one) for one, is_honest in zip(*run, strict=True)]
+            for run in zip(everyones, self.honest.T, strict=True)
+        ]
+
+    def counts(self, t: int) -> IntArray:
+        """[M]: how many samples everybody has after round t."""
+        if self.pace is None:
+            return np.full(self.setting.agents, t, np.int64)
+        # A product such as 0.07 * 100 may be a little above the whole number it stands for.
+        return np.ceil(self.pace * t - COUNT_ROUNDING).astype(np.int64)
+
+
+COUNT_ROUNDING = 1e-9
+"""Of a pace multiplied by a round."""
 
 
 class Chunk:
@@ -107,7 +180,10 @@ class Chunk:
 
     @cached_property
     def data(self) -> Array:
-        """[rounds, M, runs]: running means of each agent's samples, less the setting's centre."""
+        """[rounds, M, runs]: running means of each agent's samples, less the setting's centre.
+
+        They have drift and pace in them. Those of liars are honest: `World.liars` has their lies.
+        """
         return self._of(self.stream.data)
 
     @cached_property
@@ -140,6 +216,16 @@ class AlgorithmTable(Table):
     @property
     def needs_one_epsilon(self) -> bool:
         """Whether all agents must have the same."""
+        return False
+
+    @property
+    def allows_paces(self) -> bool:
+        """Whether agents may have paces of their own; else everybody has one sample a round."""
+        return False
+
+    @property
+    def allows_liars(self) -> bool:
+        """Whether agents may lie; else it is not known what that would do."""
         return False
 
     @property

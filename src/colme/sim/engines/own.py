@@ -32,6 +32,16 @@ class OwnTable(BaselineTable):
         """A baseline is told one profile; an engine can ask for everybody's."""
         return self.engine is BaselineEngine
 
+    @property
+    def allows_paces(self) -> bool:
+        """A baseline is not told them; an engine can ask for everybody's counts."""
+        return self.engine is not BaselineEngine
+
+    @property
+    def allows_liars(self) -> bool:
+        """A baseline is shown samples; an engine can ask what liars tell."""
+        return self.engine is not BaselineEngine
+
     @model_validator(mode="after")
     def _can_be_called(self) -> "OwnTable":
         if not callable(self.made):

@@ -11,6 +11,7 @@ from pydantic import ConfigDict, field_serializer, model_validator
 
 from colme import naming
 from colme.errors import ConfigError, UnknownOption, one_of
+from colme.graph import IntArray
 from colme.rules.decision import RULES, DecisionRule, Situation, ThresholdRule
 from colme.sim.engines import thresholds
 from colme.sim.engines.engine import (
@@ -25,6 +26,7 @@ from colme.sim.engines.engine import (
 )
 from colme.sim.engines.judged import Judge
 from colme.sim.engines.measure import FloatArray, Record
+from colme.sim.engines.told import ToldStream
 from colme.sim.kernel import (
     COMMON,
     GIVEN,
@@ -35,12 +37,14 @@ from colme.sim.kernel import (
     Edges,
     Form,
     RunningMeans,
+    aligned,
     at_most,
     edge_totals,
     new_graph,
     new_kernel_record,
     new_schedule,
     new_state,
+    new_truth,
     rows_for,
     simulate,
     step,
@@ -101,8 +105,17 @@ class PaperEngine(Engine):
         self._schedule = new_schedule(setting.rounds, setting.recorded, tolerance=setting.tolerance)
         # Consensus values begin at 0 (line 1), which is not where the data are.
         self._state = new_state(
-            form, self._edges, self._algorithms, world.origin, start=-setting.centre
+            form,
+            self._edges,
+            self._algorithms,
+            world.origin,
+            alike=world.alike,
+            start=-setting.centre,
         )
+        self._state = self._state._replace(classes=aligned(_kinds(world), np.int32))
+        self._told: dict[int, ToldStream] = {}
+        """By the number of the epsilon, where agents lie."""
+        self._truth = new_truth(form, self._edges, world.means, world.honest_in_lanes)
         self._kernel_record = new_kernel_record(form, self._algorithms, len(setting.recorded))
         self._own_thresholds = own_thresholds(
             setting, entrants, prepared, self._edges, self._algorithms
@@ -110,7 +123,7 @@ class PaperEngine(Engine):
         self._judges = {
             k: Judge(
                 one.rule,
-                [setting.everyones(entrants[k][1], placed) for placed in world.placed.T],
+                world.heard(entrants[k][1]),
                 self._edges,
                 self._state.given[k][:, : world.runs],
                 setting.centre,
@@ -127,7 +140,7 @@ class PaperEngine(Engine):
     @property
     def fusible(self) -> bool:
         """Whether drawing and all rounds can be one compiled loop."""
-        return not self._judges
+        return not self._judges and self.world.course is None and self.world.liars is None
 
     def simulate(self, first: int, last: int, stream: RunningMeans, local_error: Array) -> None:
         """Draw the rounds first..last and go through them, with nobody else looking on."""
@@ -148,6 +161,7 @@ class PaperEngine(Engine):
             last,
             self._edges,
             self.world.origin,
+            self._truth,
             self._schedule,
             self._algorithms,
             stream,
@@ -158,27 +172,43 @@ class PaperEngine(Engine):
 
     def advance(self, chunk: Chunk) -> None:
         """Each algorithm through the whole chunk; one whose rule is Python's, round by round."""
+        if self.world.course is not None:
+            self._truth.location[:] = self.world.truth_in_lanes(chunk.last)
         self._fill(chunk.first, chunk.last)
-        for k in range(len(self.entrants)):
+        heard = self._heard(chunk)
+        for k, (_, level) in enumerate(self.entrants):
             if k not in self._judges:
-                self._step(k, chunk.first, chunk.last, chunk)
+                self._step(k, chunk.first, chunk.last, heard[level])
                 continue
             scale = self._algorithms.scale[self._algorithms.noise[k]]
             for t in range(chunk.first, chunk.last + 1):
-                self._judges[k].decide(t, chunk.stream, scale)
-                self._step(k, t, t, chunk)
+                self._judges[k].decide(t, heard[level], scale)
+                self._step(k, t, t, heard[level])
 
-    def _step(self, k: int, first: int, last: int, chunk: Chunk) -> None:
+    def _heard(self, chunk: Chunk) -> dict[int, RunningMeans]:
+        """For each epsilon the stream as it is told: a lie may go by how loud a release is."""
+        world = self.world
+        levels = {level for _, level in self.entrants}
+        if world.liars is None:
+            return dict.fromkeys(levels, chunk.stream)
+        if not self._told:
+            self._told = {level: ToldStream(world, level, chunk.stream) for level in levels}
+        return {
+            level: told.take(chunk.first, chunk.last, chunk.stream)
+            for level, told in self._told.items()
+        }
+
+    def _step(self, k: int, first: int, last: int, stream: RunningMeans) -> None:
         step(
             self.world.form,
             k,
             first,
             last,
             self._edges,
-            self.world.origin.location,
+            self._truth,
             self._schedule,
             self._algorithms,
-            chunk.stream,
+            stream,
             self._state,
             self._kernel_record,
         )
@@ -196,7 +226,7 @@ class PaperEngine(Engine):
     def measured(self) -> dict[Cell, Record]:
         """The kernel writes its own record."""
         mine = np.s_[..., : self.world.runs]
-        within, between = edge_totals(self._edges, self._state)
+        within, between = edge_totals(self._truth, self._state)
         for k, (table, level) in enumerate(self.entrants):
             cell = table.label, level
             for name, values in self._kernel_record._asdict().items():
@@ -216,6 +246,11 @@ class PaperTable(AlgorithmTable):
     rule: str | DecisionRule = "bernstein"
     """bernstein, tight, optimistic, oracle; or one's own: an object, or module:attribute."""
     alpha: Literal["stepped", "theorem"] = "stepped"
+
+    @property
+    def allows_liars(self) -> bool:
+        """They tell other means than they have; the oracle knows classes, not who lies."""
+        return True
 
     @model_validator(mode="before")
     @classmethod
@@ -268,6 +303,15 @@ class PaperTable(AlgorithmTable):
                 raise UnknownOption(option, "oracle", [])
             return None
         return RULES[self.rule].tuned(self.rule, situation, options)
+
+
+def _kinds(world: World) -> IntArray:
+    """[M, lanes]: where an agent's profile is in `Setting.told_apart`."""
+    if world.setting.claims is None:
+        return world.classes
+    classes = len(world.setting.told_apart(0)) // 2
+    kinds = world.classes if classes > 1 else np.zeros_like(world.classes)
+    return np.where(world.honest_in_lanes, kinds, kinds + classes)
 
 
 def _prepare(setting: Setting, table: AlgorithmTable, level: int) -> _Prepared:

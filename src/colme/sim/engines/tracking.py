@@ -6,8 +6,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from colme.graph import IntArray
+from colme.sim.engines.claims import Claims
 from colme.sim.engines.engine import AlgorithmTable, Cell, Chunk, Cost, Engine, Entrant, World
-from colme.sim.engines.measure import FloatArray, of_answers, of_decisions
+from colme.sim.engines.measure import Array, FloatArray, of_answers, of_decisions
+from colme.sim.engines.told import Told
 from colme.sim.kernel import (
     advance_pool,
     answer_pool,
@@ -57,37 +59,73 @@ class TrackingEngine(Engine):
     def __init__(self, world: World, entrants: Sequence[Entrant], prepared: Any = None) -> None:
         super().__init__(world, entrants, prepared)
         setting = world.setting
-        self._truth = world.truth
+        claims = setting.claims
         self._pools, self._states = [], []
         for table, level in entrants:
-            profiles = [setting.everyones(level, placed) for placed in world.placed.T]
+            profiles = world.heard(level)
             pool = new_pool(
-                world.graph, profiles, setting.rounds, known=not _releases_squares(table)
+                world.graph,
+                profiles,
+                setting.rounds,
+                known=not _releases_squares(table),
+                precision_times=self._where_lied(1.0 if claims is None else claims.times),
+                variance_times=self._where_lied(_variance_times(claims)),
             )
             self._pools.append(pool)
             self._states.append(
-                new_pool_state(pool, profiles, setting.midpoints[world.placed], world.form[0].dtype)
+                new_pool_state(pool, profiles, world.midpoints, world.form[0].dtype)
             )
+        self._told = [Told(world, level) if world.liars else None for _, level in entrants]
+        self._draws = [np.maximum.accumulate(pool.blocks, axis=1) for pool in self._pools]
+        """[schedules, T + 1]: blocks that have ended by each round."""
         self._units = draw_units(self._pools, setting.seed, world.numbers)
+        self._units *= world.honest  # Lies need no noise.
         ends = self._pools[0].ends
-        self._same = world.placed[ends[:, 0]] == world.placed[ends[:, 1]]
+        alike = world.alike[:, : world.runs]
+        self._same = alike[ends[:, 0]] == alike[ends[:, 1]]
+        self._honest_ends = world.honest[ends[:, 0]], world.honest[ends[:, 1]]
 
     def advance(self, chunk: Chunk) -> None:
         """One entrant after the other."""
-        means = np.ascontiguousarray(chunk.data)
-        for (table, level), pool, state in zip(
-            self.entrants, self._pools, self._states, strict=True
-        ):
+        honest_means = np.ascontiguousarray(chunk.data)
+        for k, (table, level) in enumerate(self.entrants):
+            pool, state = self._pools[k], self._states[k]
+            means = self._as_told(k, chunk.first, honest_means)
             advance_pool(chunk.first, means, self._units, pool, state)
             if chunk.row is None:
                 continue
-            answers = np.empty(self._truth.shape)
+            truth, honest = self.world.truth_at(chunk.last), self.world.honest
+            answers = np.empty(truth.shape)
             answer_pool(chunk.last, means[-1], pool, state, answers)
             tolerance = self.world.setting.tolerance
-            values = of_answers(answers, means[-1], self._truth, tolerance)
+            values = of_answers(answers, means[-1], truth, tolerance, honest)
             # A pair of neighbours stands for both directions of an edge.
-            values |= of_decisions(self._same, state.accepted > 0, len(self._truth), each=2)
+            values |= of_decisions(
+                self._same,
+                state.accepted > 0,
+                self.world.measured,
+                each=2,
+                honest=self._honest_ends,
+            )
             self.note((table.label, level), chunk.row, values)
+
+    def _where_lied(self, times: float) -> Array:
+        """[M, runs]: 1, or `times` where an agent lies."""
+        return np.where(self.world.honest, 1.0, times)
+
+    def _as_told(self, k: int, first: int, means: Array) -> Array:
+        """The rounds first, ... with the lies of those in which somebody releases.
+
+        Others are heard by nobody, unless squares are told too: those go by every round's.
+        """
+        told, pool, draws = self._told[k], self._pools[k], self._draws[k]
+        if told is None:
+            return means
+        means = means.copy()
+        for i, t in enumerate(range(first, first + len(means))):
+            if not pool.known or pool.blocks[:, t].any():
+                means[i] = told.means(t, means[i], draws[pool.schedule, t])
+        return means
 
     def cost(self, cell: Cell) -> Sequence[Cost]:
         """The same in every round and run."""
@@ -113,6 +151,18 @@ class TrackingTable(AlgorithmTable):
     def engine(self) -> type[Engine]:
         """Plain numba."""
         return TrackingEngine
+
+    @property
+    def allows_liars(self) -> bool:
+        """What they tell at a release is a lie; what they mix and gossip follows from it."""
+        return True
+
+
+def _variance_times(claims: Claims | None) -> float:
+    """By what a liar's claims multiply the variance that others hear of."""
+    if claims is None:
+        return 1.0
+    return 0.0 if claims.no_variance else 1 / claims.times
 
 
 def _releases_squares(table: AlgorithmTable) -> bool:

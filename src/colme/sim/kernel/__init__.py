@@ -22,6 +22,7 @@ from colme.sim.kernel.allocation import (
     new_schedule,
     new_state,
     new_stream,
+    new_truth,
     rows_for,
     zeros,
 )
@@ -40,6 +41,7 @@ from colme.sim.kernel.arrays import (
     Form,
     Origin,
     RunningMeans,
+    Truth,
 )
 from colme.sim.kernel.pooled import advance as advance_pool
 from colme.sim.kernel.pooled import answer as answer_pool
@@ -60,6 +62,12 @@ from colme.sim.kernel.simd import (
 from colme.sim.kernel.stream import (
     draw,
 )
+from colme.sim.kernel.weighed import (
+    advance_releases,
+    most_in,
+    new_plan,
+    new_releases,
+)
 
 __all__ = [
     "COMMON",
@@ -77,7 +85,9 @@ __all__ = [
     "Form",
     "Origin",
     "RunningMeans",
+    "Truth",
     "advance_pool",
+    "advance_releases",
     "aligned",
     "answer_pool",
     "at_most",
@@ -87,13 +97,17 @@ __all__ = [
     "edge_totals",
     "form_of",
     "measure_local",
+    "most_in",
     "new_graph",
     "new_kernel_record",
+    "new_plan",
     "new_pool",
     "new_pool_state",
+    "new_releases",
     "new_schedule",
     "new_state",
     "new_stream",
+    "new_truth",
     "rows_for",
     "simulate",
     "step",

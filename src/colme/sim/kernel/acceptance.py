@@ -123,8 +123,8 @@ def _same_row(form: Form, graph: Edges, classes: Array, own: Register, e: int, e
 
 
 @compiled
-def mark_classes(form: Form, graph: Edges, classes: Array, same: Array) -> None:
-    """Fill `same` from the classes."""
+def mark_alike(form: Form, graph: Edges, classes: Array, same: Array) -> None:
+    """Fill `same`: edges between agents whose `classes`, int32 [M, L], are equal."""
     for a in range(graph.indptr.size - 1):
         own = load(form, classes, a)
         e, end = peek(graph.indptr, a), peek(graph.indptr, a + 1)

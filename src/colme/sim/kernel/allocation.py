@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from colme.sim.kernel.acceptance import mark_classes
+from colme.sim.kernel.acceptance import mark_alike
 from colme.sim.kernel.arrays import (
     GIVEN,
     WORD,
@@ -17,6 +17,7 @@ from colme.sim.kernel.arrays import (
     Origin,
     RunningMeans,
     Schedule,
+    Truth,
 )
 from colme.sim.kernel.recording import KernelRecord
 
@@ -111,14 +112,35 @@ def new_stream(form: Form, agents: int, seed: int, runs: Sequence[int]) -> Runni
     return RunningMeans(aligned(bits, np.int32), data, noise, motion)
 
 
+def new_truth(form: Form, graph: Edges, location: Array, honest: Array | None = None) -> Truth:
+    """Of agents with these means; all are honest, or those that `honest`, [M, L], says."""
+    told = np.ones(location.shape, np.int32) if honest is None else aligned(honest, np.int32)
+    marks = aligned(told, np.int32)
+    # A liar is like nobody: what is left are the edges between honest agents.
+    liars, lanes = np.nonzero(told == 0)
+    marks[liars, lanes] = -1 - liars
+    edges = zeros((int(graph.words[-1]), len(form)), np.int32)
+    mark_alike(form, graph, marks, edges)
+    return Truth(aligned(location, form[0].dtype), aligned(told, np.int32), edges)
+
+
 def new_state(
-    form: Form, graph: Edges, algorithms: Algorithms, population: Origin, *, start: float = 0.0
+    form: Form,
+    graph: Edges,
+    algorithms: Algorithms,
+    population: Origin,
+    *,
+    alike: Array | None = None,
+    start: float = 0.0,
 ) -> KernelState:
-    """The state before the first round; `start` is the consensus value that all begin with."""
+    """The state before the first round; `start` is the consensus value that all begin with.
+
+    `alike`, [M, L], is equal for agents of the same mean: their class, unless it is given.
+    """
     dtype, lanes = form[0].dtype, len(form)
     agents, words, count = graph.indptr.size - 1, int(graph.words[-1]), algorithms.rule.size
     same = zeros((words, lanes), np.int32)
-    mark_classes(form, graph, population.classes, same)
+    mark_alike(form, graph, population.classes if alike is None else aligned(alike, np.int32), same)
     size, share = zeros((count, agents, lanes), np.int32), zeros((count, agents, lanes), dtype)
     size[...], share[...] = 1, 0.5  # nobody but oneself is accepted yet
     given = count if (algorithms.rule == GIVEN).any() else 1
@@ -146,10 +168,15 @@ def new_state(
     )
 
 
-def edge_totals(graph: Edges, state: KernelState) -> tuple[Array, Array]:
+def edge_totals(truth: Truth, state: KernelState) -> tuple[Array, Array]:
     """Per lane, the edges within a class and between, in both directions as in `KernelRecord`."""
-    within: Array = 2 * np.bitwise_count(state.same.view(np.uint32)).sum(0, dtype=np.int64)
-    return within, 2 * graph.indices.size - within
+    within, measured = _directed(state.same & truth.edges), _directed(truth.edges)
+    return within, measured - within
+
+
+def _directed(words: Array) -> Array:
+    both: Array = 2 * np.bitwise_count(words.view(np.uint32)).sum(0, dtype=np.int64)
+    return both
 
 
 def new_kernel_record(form: Form, algorithms: Algorithms, rows: int) -> KernelRecord:

@@ -57,10 +57,18 @@ class Origin(NamedTuple):
     """Where the data comes from."""
 
     shape: int  # UNIFORM, STEPS or LINES
-    location: Array  # real [M, L]: the true means
+    location: Array  # real [M, L]: the means, before any drift
     spread: Array  # real [M, L]
     classes: Array  # int32 [M, L]
     table: Array  # float32 [classes, entries]: quantiles of the centred shape; [1, 1] if UNIFORM
+
+
+class Truth(NamedTuple):
+    """What answers are measured against, and whose: those of agents that do not lie."""
+
+    location: Array  # real [M, L]: the true means, in the round that is measured
+    honest: Array  # int32 [M, L]: 1, or 0 for those who lie
+    edges: Array  # int32 [W, L]: edges between two that do not
 
 
 class Schedule(NamedTuple):
@@ -96,7 +104,7 @@ class KernelState(NamedTuple):
     """What every algorithm remembers between rounds, and scratch space."""
 
     classes: Array  # int32 [M, L]
-    same: Array  # int32 [W, L]: edges within a class
+    same: Array  # int32 [W, L]: edges between agents of the same mean
     given: Array  # int32 [A, W, L]: what GIVEN rules accept, [1, W, L] if there are none
     x: Array  # real [M, L]: released means, of the algorithm at work
     flow: Array  # real [M, L]: what neighbours with smaller numbers contribute; 0 between rounds

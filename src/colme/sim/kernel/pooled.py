@@ -63,13 +63,19 @@ def _release(t: int, means: Array, units: Array, pool: Pool, state: PoolState) -
         if blocks == 0:
             continue
         some = True
-        state.counted[a], state.drawn[a] = t, blocks
         begins = state.first[a] == 0
         if begins:
             state.first[a] = t
         half_range, sigma2_dp, scale = pool.half_range[a], pool.sigma2_dp[a], pool.scale[a]
         precision = _public_precision(half_range, sigma2_dp, t, blocks)
-        state.grown[a] = np.inf if begins else precision / state.inputs[1, a, 0]
+        # Neighbours believe no more (`pooling.largest_weight`), however much a liar claims.
+        heaviest = max(precision, pooling.HEAVIEST * _public_precision(half_range, 0.0, t, 0))
+        if begins:
+            state.grown[a] = np.inf
+        else:
+            before = _public_precision(half_range, sigma2_dp, state.counted[a], state.drawn[a])
+            state.grown[a] = precision / state.inputs.dtype.type(before)
+        state.counted[a], state.drawn[a] = t, blocks
         for lane in range(means.shape[1]):
             if begins:
                 state.since[a, lane] = t - 1
@@ -93,10 +99,12 @@ def _release(t: int, means: Array, units: Array, pool: Pool, state: PoolState) -
                 state.sigma2[a, lane], state.bound[a, lane] = inside, upper
                 state.certain[a, lane] = error <= pooling.ERROR_SHARE * inside
             state.x[a, lane] = x
-            state.tested[a, lane] = (state.bound[a, lane] + sigma2_dp * blocks / t) / t
+            tested = (state.bound[a, lane] + sigma2_dp * blocks / t) / t
+            state.tested[a, lane] = pool.variance_times[a, lane] * tested
             v = (state.sigma2[a, lane] + sigma2_dp * blocks / t) / t
             state.v[a, lane] = max(v, pooling.SMALLEST_VARIANCE * half_range * half_range)
-            state.inputs[0, a, lane], state.inputs[1, a, lane] = precision * x, precision
+            weight = min(pool.precision_times[a, lane] * precision, heaviest)
+            state.inputs[0, a, lane], state.inputs[1, a, lane] = weight * x, weight
     return some
 
 

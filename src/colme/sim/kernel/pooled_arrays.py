@@ -36,6 +36,8 @@ class Pool(NamedTuple):
     sigma2_dp: Array  # float64 [M]
     scale: Array  # float64 [M]: of the noise of sums
     half_range: Array  # float64 [M]
+    precision_times: Array  # float64 [M, L]: by what an agent overstates the weight of its releases
+    variance_times: Array  # float64 [M, L]: and their variance, as the test of edges sees it
     known: bool  # whether the variance is; else it comes with the releases
 
 
@@ -83,12 +85,20 @@ def blocks_by_round(epsilon: float, rounds: int) -> Array:
 
 
 def new_pool(
-    graph: Graph, profiles: Sequence[Sequence[Profile]], rounds: int, *, known: bool
+    graph: Graph,
+    profiles: Sequence[Sequence[Profile]],
+    rounds: int,
+    *,
+    known: bool,
+    precision_times: Array | None = None,
+    variance_times: Array | None = None,
 ) -> Pool:
     """From every run's agents' profiles. `known`: the variance is that of the profile.
 
     An agent's class is another in every run, and with it its variance; not so epsilon and range.
+    Nobody overstates anything unless `precision_times` and `variance_times`, [M, L], say so.
     """
+    nothing = np.ones((graph.agents, len(profiles)))
     first = np.repeat(np.arange(graph.agents), graph.degrees)
     pairs, number = np.unique(
         np.sort(np.stack([first, graph.indices], axis=1), axis=1), axis=0, return_inverse=True
@@ -117,6 +127,8 @@ def new_pool(
         sigma2_dp=np.array([p.sigma2_dp for p in agents]),
         scale=np.array([laplace_scale(p.half_range, p.epsilon) for p in agents]),
         half_range=np.array([p.half_range for p in agents]),
+        precision_times=aligned(nothing if precision_times is None else precision_times, float),
+        variance_times=aligned(nothing if variance_times is None else variance_times, float),
         known=known,
     )
 

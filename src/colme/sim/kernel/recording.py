@@ -13,6 +13,7 @@ from colme.sim.kernel.arrays import (
     KernelState,
     Register,
     RunningMeans,
+    Truth,
     inline,
 )
 from colme.sim.kernel.simd import (
@@ -53,14 +54,16 @@ def _square(form: Form, value: Register, truth: Register) -> Register:
 
 @inline
 def record_local(
-    form: Form, row: int, stream: RunningMeans, t: int, location: Array, errors: Array
+    form: Form, row: int, stream: RunningMeans, t: int, truth: Truth, errors: Array
 ) -> None:
     """Write the error of the data means into a row of `errors`."""
-    agents = location.shape[0]
+    agents = truth.location.shape[0]
     first = place_of(stream, t)
     error = to_doubles(form, ints(form, 0))
     for a in range(agents):
-        error = error + _square(form, load(form, stream.data, first + a), load(form, location, a))
+        data, location = load(form, stream.data, first + a), load(form, truth.location, a)
+        honest = to_doubles(form, load(form, truth.honest, a))
+        error = error + honest * _square(form, data, location)
     store(errors, row, error)
 
 
@@ -96,7 +99,7 @@ def record_round(
     row: int,
     stream: RunningMeans,
     t: int,
-    location: Array,
+    truth: Truth,
     tolerance: float,
     state: KernelState,
     record: KernelRecord,
@@ -112,14 +115,17 @@ def record_round(
         collaborates = load(form, state.least, a) < reals(form, 0.3)
         consensus, data = load(form, state.mu, mu + a), load(form, stream.data, first + a)
         answer = select(collaborates, consensus, data)
-        truth = load(form, location, a)
-        error = error + _square(form, answer, truth)
-        close = close - minus_one(reals(form, tolerance) >= absolute(answer - truth))
-        local = local + ints(form, 1) + minus_one(collaborates)
-        size = size + load(form, state.size, k * agents + a)
+        location, honest = load(form, truth.location, a), load(form, truth.honest, a)
+        error = error + to_doubles(form, honest) * _square(form, answer, location)
+        is_close = minus_one(reals(form, tolerance) >= absolute(answer - location))
+        close = close - honest * is_close
+        local = local + honest * (ints(form, 1) + minus_one(collaborates))
+        size = size + honest * load(form, state.size, k * agents + a)
     missed, mixed_up = ints(form, 0), ints(form, 0)
     for w in range(words):
-        word, same = load(form, state.accepted, k * words + w), load(form, state.same, w)
+        measured = load(form, truth.edges, w)
+        word = load(form, state.accepted, k * words + w) & measured
+        same = load(form, state.same, w) & measured
         agreed = popcount(word & same)
         missed = missed + popcount(same) - agreed
         mixed_up = mixed_up + popcount(word) - agreed

@@ -13,6 +13,7 @@ from colme.sim.kernel.arrays import (
     Origin,
     RunningMeans,
     Schedule,
+    Truth,
     compiled,
     inline,
 )
@@ -40,7 +41,7 @@ def _release(
 
 @compiled
 def step(
-    form: Form, k: int, first: int, last: int, graph: Edges, location: Array, schedule: Schedule,
+    form: Form, k: int, first: int, last: int, graph: Edges, truth: Truth, schedule: Schedule,
     algorithms: Algorithms, stream: RunningMeans, state: KernelState, record: KernelRecord,
 ) -> None:  # fmt: skip
     """Take algorithm k through rounds first..last, which the stream holds."""
@@ -52,43 +53,42 @@ def step(
         row = peek(schedule.record, t)
         if row >= 0:
             tolerance = schedule.tolerance
-            record_round(form, graph, k, row, stream, t, location, tolerance, state, record)
+            record_round(form, graph, k, row, stream, t, truth, tolerance, state, record)
 
 
 @compiled
 def step_all(
-    form: Form, first: int, last: int, graph: Edges, location: Array, schedule: Schedule,
+    form: Form, first: int, last: int, graph: Edges, truth: Truth, schedule: Schedule,
     algorithms: Algorithms, stream: RunningMeans, state: KernelState, record: KernelRecord,
 ) -> None:  # fmt: skip
     """Take every algorithm through rounds first..last, which the stream holds."""
     for k in range(algorithms.rule.size):
-        step(form, k, first, last, graph, location, schedule, algorithms, stream, state, record)
+        step(form, k, first, last, graph, truth, schedule, algorithms, stream, state, record)
 
 
 @compiled
 def measure_local(
-    form: Form, first: int, last: int, location: Array, schedule: Schedule, stream: RunningMeans,
+    form: Form, first: int, last: int, truth: Truth, schedule: Schedule, stream: RunningMeans,
     error: Array,
 ) -> None:  # fmt: skip
     """The squared error of the data means, float64 [rows, L], where a round is recorded."""
     for t in range(first, last + 1):
         row = peek(schedule.record, t)
         if row >= 0:
-            record_local(form, row, stream, t, location, error)
+            record_local(form, row, stream, t, truth, error)
 
 
 @compiled
 def simulate(
-    form: Form, first: int, last: int, graph: Edges, population: Origin, schedule: Schedule,
-    algorithms: Algorithms, stream: RunningMeans, state: KernelState, record: KernelRecord,
-    local_error: Array,
+    form: Form, first: int, last: int, graph: Edges, population: Origin, truth: Truth,
+    schedule: Schedule, algorithms: Algorithms, stream: RunningMeans, state: KernelState,
+    record: KernelRecord, local_error: Array,
 ) -> None:  # fmt: skip
     """Rounds first..last of all algorithms. May be called again to go on from where it stopped."""
-    rows, location = stream.data.shape[0], population.location
-    start = first
+    rows, start = stream.data.shape[0], first
     while start <= last:
         stop = min(start + rows - 1, last)
         draw(form, start, stop, population, stream)
-        step_all(form, start, stop, graph, location, schedule, algorithms, stream, state, record)
-        measure_local(form, start, stop, location, schedule, stream, local_error)
+        step_all(form, start, stop, graph, truth, schedule, algorithms, stream, state, record)
+        measure_local(form, start, stop, truth, schedule, stream, local_error)
         start = stop + 1

@@ -6,7 +6,7 @@ Each distribution is a table of a scenario, with the options that it has.
 from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,26 +41,53 @@ class Shape:
 Positive = Annotated[float, Field(gt=0, lt=inf)]
 
 
+def _positive(value: object) -> object:
+    several = list(value) if isinstance(value, list | tuple) else [value]
+    for one in several:
+        if isinstance(one, bool) or not isinstance(one, int | float):
+            raise ValueError("a number, or a list with one for each class")
+        if not 0 < one < inf:
+            raise ValueError("greater than 0, and finite")
+    return several if isinstance(value, list | tuple) else value
+
+
+Sigma = Annotated[float | list[float], BeforeValidator(_positive)]
+"""Of all classes, or of each its own."""
+
+
 class Distribution(Table):
     """A family of shapes."""
 
-    def around(self, mean: float) -> Shape:
-        """The shape for a class with this mean."""
+    follows_mean: ClassVar[bool] = False
+    """Whether the shape is another for another mean."""
+
+    def around(self, mean: float, number: int = 0) -> Shape:
+        """The shape for the class of this number, with this mean."""
         raise NotImplementedError
 
 
-class Uniform(Distribution):
+class WithSigma(Distribution):
+    """Those that are told how far their data vary."""
+
+    sigma: Sigma = 0.5
+
+    def sigma_of(self, number: int) -> float:
+        """Of the class of this number."""
+        return self.sigma[number] if isinstance(self.sigma, list) else self.sigma
+
+
+class Uniform(WithSigma):
     """Uniform data, as in the paper: mean +- sigma sqrt 3."""
 
     distribution: Literal["uniform"] = "uniform"
-    sigma: Positive = 0.5
 
-    def around(self, mean: float) -> Shape:
+    def around(self, mean: float, number: int = 0) -> Shape:
         """The same for every mean."""
-        half_range = self.sigma * 3**0.5
+        sigma = self.sigma_of(number)
+        half_range = sigma * 3**0.5
         return Shape(
             support=(-half_range, half_range),
-            sigma2=self.sigma**2,
+            sigma2=sigma**2,
             beta=uniform_parameter(half_range),
         )
 
@@ -68,9 +95,11 @@ class Uniform(Distribution):
 class Bernoulli(Distribution):
     """0 or 1."""
 
+    follows_mean: ClassVar[bool] = True
+
     distribution: Literal["bernoulli"]
 
-    def around(self, mean: float) -> Shape:
+    def around(self, mean: float, number: int = 0) -> Shape:
         """The coin that shows 1 with probability `mean`, to a multiple of 1 / ENTRIES."""
         _require_inside_unit_interval(mean)
         ones = min(max(round(mean * ENTRIES), 1), ENTRIES - 1)
@@ -80,42 +109,44 @@ class Bernoulli(Distribution):
 class Beta(Distribution):
     """Beta(mean * concentration, (1 - mean) * concentration) on [0, 1]."""
 
+    follows_mean: ClassVar[bool] = True
+
     distribution: Literal["beta"]
     concentration: Positive = 2.0
 
-    def around(self, mean: float) -> Shape:
+    def around(self, mean: float, number: int = 0) -> Shape:
         """The beta distribution with this mean."""
         _require_inside_unit_interval(mean)
         law = stats.beta(mean * self.concentration, (1 - mean) * self.concentration)
         return _lines(law.ppf(np.linspace(0, 1, ENTRIES)))
 
 
-class TruncatedNormal(Distribution):
+class TruncatedNormal(WithSigma):
     """Normal(mean, sigma) cut at mean +- half_range (its own standard deviation is smaller)."""
 
     distribution: Literal["truncated-normal"]
-    sigma: Positive = 0.5
     half_range: Positive = 1.0
 
-    def around(self, mean: float) -> Shape:
+    def around(self, mean: float, number: int = 0) -> Shape:
         """The same for every mean."""
-        cut = self.half_range / self.sigma
-        return _lines(stats.truncnorm(-cut, cut, scale=self.sigma).ppf(np.linspace(0, 1, ENTRIES)))
+        sigma = self.sigma_of(number)
+        cut = self.half_range / sigma
+        return _lines(stats.truncnorm(-cut, cut, scale=sigma).ppf(np.linspace(0, 1, ENTRIES)))
 
 
-class Normal(Distribution):
+class Normal(WithSigma):
     """Normal(mean, sigma) without its outermost 2e-5, widened to have that sigma all the same."""
 
     distribution: Literal["normal"]
-    sigma: Positive = 0.5
 
-    def around(self, mean: float) -> Shape:
+    def around(self, mean: float, number: int = 0) -> Shape:
         """The same for every mean."""
+        sigma = self.sigma_of(number)
         shape = _lines(stats.norm.ppf(np.linspace(1e-5, 1 - 1e-5, ENTRIES)))
         assert shape.quantiles is not None
         return replace(
-            _lines(shape.quantiles * (self.sigma / shape.sigma2**0.5)),
-            beta=gaussian_parameter(self.sigma),
+            _lines(shape.quantiles * (sigma / shape.sigma2**0.5)),
+            beta=gaussian_parameter(sigma),
         )
 
 
@@ -132,7 +163,7 @@ class Empirical(Distribution):
             raise ConfigError("distribution", "empirical", "a file or a list of values with it")
         return self
 
-    def around(self, mean: float) -> Shape:
+    def around(self, mean: float, number: int = 0) -> Shape:
         """The same for every mean."""
         values = self._sample()
         if len(set(values)) < 2 or not np.isfinite(values).all():

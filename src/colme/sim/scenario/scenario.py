@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from math import inf
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -13,15 +14,19 @@ from colme.configuration import Table, read_toml, validated
 from colme.errors import ConfigError
 from colme.graph import Graph, IntArray
 from colme.rules.decision import Situation
-from colme.rules.release import Profile
+from colme.rules.release import Profile, largest_variance
 from colme.sim import graphs
-from colme.sim.engines import PaperTable
+from colme.sim.engines import BoolArray, FloatArray, PaperTable
 from colme.sim.scenario import legacy
 from colme.sim.scenario.algorithms import AnyAlgorithm
-from colme.sim.scenario.distributions import Data, Shape, Uniform
+from colme.sim.scenario.distributions import Data, Shape, Uniform, WithSigma
+from colme.sim.scenario.drift import AnyDrift, Jump
 from colme.sim.scenario.families import Family, GraphFamily, Listed, OneOrMore, RandomRegular
+from colme.sim.scenario.liars import AnyLying
+from colme.sim.scenario.means import DrawnMeans, Means
 
 Epsilon = Annotated[float, Field(gt=0)]
+Pace = Annotated[float, Field(gt=0, le=1)]
 
 
 def _recommended() -> list[AnyAlgorithm]:
@@ -33,13 +38,23 @@ class Scenario(Table):
 
     agents: int = Field(200, ge=2, le=10_000_000)
     graph: GraphFamily = RandomRegular()
-    means: list[float] = Field([0.2, 0.4, 0.8], min_length=1)
+    means: Means = [0.2, 0.4, 0.8]  # noqa: RUF012 (frozen, and copied by pydantic)
     classes: list[int] | None = None
     data: Data = Uniform()
     bounds: tuple[float, float] | None = None
+    declared: float = Field(1.0, gt=0, lt=inf)
+    """The variance that agents declare, as a multiple of the true one."""
     epsilon: Annotated[list[Epsilon], OneOrMore] = Field([1.0], min_length=1)
     epsilon_per_agent: list[Epsilon] | None = None
+    pace_per_agent: list[Pace] | None = None
+    """Samples a round: agent a has ceil(pace_a t) of them after round t. One each if not given."""
+    liars: AnyLying | None = None
+    drift: AnyDrift | None = None
     rounds: int = Field(1000, ge=1)
+    recorded: int | None = Field(None, ge=2)
+    """At most so many rounds, evenly spaced on a log scale; if not given, about 150."""
+    eventful: bool = True
+    """Whether rounds in which something happens, a release or a jump, are recorded besides."""
     runs: int = Field(32, ge=1)
     seed: int = Field(1, ge=0)
     tolerance: float = Field(0.05, gt=0)
@@ -86,32 +101,69 @@ class Scenario(Table):
             raise ConfigError(
                 "algorithms", labels, "a different name for each: give one with name = ..."
             )
-        if self.classes is not None:
-            if len(self.classes) != self.agents:
-                expected = f"one for each of the {self.agents} agents"
-                raise ConfigError("classes", f"{len(self.classes)} entries", expected)
-            if not all(0 <= c < len(self.means) for c in self.classes):
-                raise ConfigError("classes", self.classes, f"0 to {len(self.means) - 1}")
-        for one in self.algorithms if self.epsilon_per_agent is not None else ():
-            if one.needs_one_epsilon:
-                expected = "one epsilon for all, or another algorithm"
-                raise ConfigError("algorithms", one.label, expected)
-        if self.epsilon_per_agent is not None and len(self.epsilon_per_agent) != self.agents:
-            seen = f"{len(self.epsilon_per_agent)} entries"
-            raise ConfigError(
-                "epsilon_per_agent", seen, f"one for each of the {self.agents} agents"
-            )
+        self._check_agents()
+        self._check_algorithms()
         self._check_means()
+        self._check_unkind()
         self.profiles()
         self._check_rules()
         for degree in self.graph.degrees:
             self.graph.draw(self.agents, degree, np.random.default_rng(0))
 
+    def _check_agents(self) -> None:
+        """Whether what each agent has of its own is there for each."""
+        for field in ("classes", "epsilon_per_agent", "pace_per_agent"):
+            given = getattr(self, field)
+            if given is not None and len(given) != self.agents:
+                expected = f"one for each of the {self.agents} agents"
+                raise ConfigError(field, f"{len(given)} entries", expected)
+        if self.classes is not None:
+            if isinstance(self.means, DrawnMeans):
+                expected = "none, where everybody's mean is drawn"
+                raise ConfigError("classes", f"{len(self.classes)} entries", expected)
+            if not all(0 <= c < len(self.means) for c in self.classes):
+                raise ConfigError("classes", self.classes, f"0 to {len(self.means) - 1}")
+
+    def _check_algorithms(self) -> None:
+        """Whether every algorithm can do what is asked of it."""
+        for one in self.algorithms:
+            if self.epsilon_per_agent is not None and one.needs_one_epsilon:
+                expected = "one epsilon for all, or another algorithm"
+                raise ConfigError("algorithms", one.label, expected)
+            if self.pace_per_agent is not None and not one.allows_paces:
+                expected = "one sample a round for all, or an algorithm that needs no rounds"
+                raise ConfigError("algorithms", one.label, expected)
+            if self.liars is not None and not one.allows_liars:
+                expected = "no liars, or an algorithm for which it is known what they do"
+                raise ConfigError("algorithms", one.label, expected)
+
+    def _check_unkind(self) -> None:
+        """Whether liars and drift leave something to measure."""
+        if self.liars is not None and self.liars.among(self.agents) >= self.agents:
+            seen = f"{self.liars.among(self.agents)} liars"
+            raise ConfigError("liars", seen, f"fewer than the {self.agents} agents")
+        if isinstance(self.drift, Jump) and self.drift.by is None and self._one_mean:
+            raise ConfigError("drift.by", None, "a distance: there is no other class to jump to")
+        if not self.eventful and self.recorded is None:
+            raise ConfigError("eventful", False, "so many recorded rounds beside it")
+
+    @property
+    def _one_mean(self) -> bool:
+        return not isinstance(self.means, DrawnMeans) and len(set(self.means)) == 1
+
     def _check_means(self) -> None:
-        """Whether numbers can tell samples apart where the means are."""
-        if not all(np.isfinite(mean) for mean in self.means) or not np.isfinite(self.centre):
+        """Whether the data go with the means, and numbers can tell samples apart there."""
+        if isinstance(self.means, DrawnMeans) and self.data.follows_mean:
+            expected = "data of the same shape for every mean, or a list of means"
+            raise ConfigError("data.distribution", type(self.data).__name__.lower(), expected)
+        sigma = self.data.sigma if isinstance(self.data, WithSigma) else None
+        if isinstance(sigma, list) and len(sigma) != len(self.class_means):
+            expected = f"one for all, or one for each of the {len(self.class_means)} classes"
+            raise ConfigError("data.sigma", f"{len(sigma)} entries", expected)
+        ends = self._ends_of_means
+        if not all(np.isfinite(mean) for mean in ends) or not np.isfinite(self.centre):
             raise ConfigError("means", self.means, "finite numbers")
-        spacing = np.spacing(max(abs(mean) for mean in self.means))
+        spacing = np.spacing(max(abs(mean) for mean in ends))
         if any(
             (high - low) / 2**21 < spacing for low, high in (one.support for one in self.shapes)
         ):
@@ -130,9 +182,26 @@ class Scenario(Table):
                     raise
 
     @property
+    def class_means(self) -> list[float]:
+        """Of the classes; where everybody's is drawn there is one class, around the centre."""
+        return [self.means.centre] if isinstance(self.means, DrawnMeans) else self.means
+
+    @property
+    def _ends_of_means(self) -> list[float]:
+        """The least and the largest that can occur are among them."""
+        if isinstance(self.means, DrawnMeans):
+            return [self.means.centre - self.means.reach, self.means.centre + self.means.reach]
+        return self.means
+
+    @property
+    def reach(self) -> float:
+        """How far from the centre a mean can be, before any drift."""
+        return max(abs(mean - self.centre) for mean in self._ends_of_means)
+
+    @property
     def shapes(self) -> list[Shape]:
         """The shape of each class's data."""
-        return [self.data.around(mean) for mean in self.means]
+        return [self.data.around(mean, number) for number, mean in enumerate(self.class_means)]
 
     @property
     def centre(self) -> float:
@@ -140,57 +209,87 @@ class Scenario(Table):
 
         Single precision has room for the differences between means, not for what they share.
         """
-        return (min(self.means) + max(self.means)) / 2
+        return (min(self._ends_of_means) + max(self._ends_of_means)) / 2
 
     def profiles(self) -> list[list[list[Profile]]]:
         """For each epsilon to study, for each class, every agent's profile, or one that all share.
 
-        sigma_a and beta_a are the agent's own, as in the paper: those of its class.
+        sigma_a and beta_a are the agent's own, as in the paper: those of its class. Classes that
+        are alike share a list, so that many of them take no more room.
         """
         shapes = self.shapes
         half_range = max(hi - lo for lo, hi in (shape.support for shape in shapes)) / 2
         if self.bounds is not None:
             lo, hi = self.bounds
             half_range = (hi - lo) / 2
-            for mean, shape in zip(self.means, shapes, strict=True):
-                if not lo <= mean + shape.support[0] <= mean + shape.support[1] <= hi:
-                    seen = f"data of mean {mean:g} outside of [{lo:g}, {hi:g}]"
-                    raise ConfigError("bounds", seen, "bounds that hold all data")
+            self._check_bounds(shapes)
         levels = [[epsilon] for epsilon in self.epsilon]
         if self.epsilon_per_agent is not None:
             levels = [self.epsilon_per_agent]
-        return [
-            [
-                [
-                    Profile(
-                        bounds=(-half_range, half_range),
-                        sigma2=shape.sigma2,
-                        beta=shape.beta,
-                        epsilon=epsilon,
-                    )
-                    for epsilon in level
-                ]
-                for shape in shapes
-            ]
+        kinds = {(shape.sigma2, shape.beta): shape for shape in shapes}
+        of_kinds = [
+            {
+                kind: [self._profile(shape, half_range, epsilon) for epsilon in level]
+                for kind, shape in kinds.items()
+            }
             for level in levels
         ]
+        return [[of[shape.sigma2, shape.beta] for shape in shapes] for of in of_kinds]
+
+    def _profile(self, shape: Shape, half_range: float, epsilon: float) -> Profile:
+        profile = Profile(
+            bounds=(-half_range, half_range), sigma2=shape.sigma2, beta=shape.beta, epsilon=epsilon
+        )
+        if self.declared == 1:
+            return profile
+        largest = largest_variance(*profile.bounds) / shape.sigma2
+        if self.declared > largest:
+            raise ConfigError("declared", self.declared, f"at most {largest:g}, as bounds allow")
+        return profile.with_variance(self.declared * shape.sigma2)
+
+    def _check_bounds(self, shapes: list[Shape]) -> None:
+        assert self.bounds is not None
+        lo, hi = self.bounds
+        means = self._ends_of_means
+        each = zip(means, shapes * len(means) if len(shapes) == 1 else shapes, strict=True)
+        for mean, shape in each:
+            if not lo <= mean + shape.support[0] <= mean + shape.support[1] <= hi:
+                seen = f"data of mean {mean:g} outside of [{lo:g}, {hi:g}]"
+                raise ConfigError("bounds", seen, "bounds that hold all data")
 
     @property
     def midpoints(self) -> list[float]:
         """The middle of each class's bounds: of its own data, or of the common bounds."""
         if self.bounds is not None:
-            return [sum(self.bounds) / 2] * len(self.means)
+            return [sum(self.bounds) / 2] * len(self.class_means)
         return [
             mean + sum(shape.support) / 2
-            for mean, shape in zip(self.means, self.shapes, strict=True)
+            for mean, shape in zip(self.class_means, self.shapes, strict=True)
         ]
 
     def draw_classes(self, run: int) -> IntArray:
         """Where each agent belongs, in one run."""
         if self.classes is not None:
             return np.asarray(self.classes)
+        if isinstance(self.means, DrawnMeans):
+            return np.zeros(self.agents, np.int64)
         generator = np.random.default_rng([self.seed, _CLASSES, run])
         return graphs.random_classes(self.agents, len(self.means), generator)
+
+    def draw_means(self, run: int) -> FloatArray:
+        """Everybody's mean at the beginning of one run."""
+        if isinstance(self.means, DrawnMeans):
+            generator = np.random.default_rng([self.seed, _MEANS, run])
+            return self.means.draw(self.agents, generator)
+        return np.asarray(self.means)[self.draw_classes(run)]
+
+    def draw_honest(self, run: int) -> BoolArray:
+        """Who does not lie, in one run."""
+        honest = np.ones(self.agents, np.bool_)
+        if self.liars is not None:
+            generator = np.random.default_rng([self.seed, _LIARS, run])
+            honest[generator.choice(self.agents, self.liars.among(self.agents), replace=False)] = 0
+        return honest
 
     def draw_graph(self, degree: int, batch: int) -> Graph:
         """The graph that a batch of runs shares."""
@@ -199,7 +298,9 @@ class Scenario(Table):
         )
 
 
-_GRAPH, _CLASSES = 1, 2  # so that graphs and classes come from unrelated random streams
+# So that graphs, classes, liars and means come from unrelated random streams. The noise of blocks
+# has 3 and 4, a drift 12 and 13 (drift.py), what is random about lies 15.
+_GRAPH, _CLASSES, _LIARS, _MEANS = 1, 2, 11, 14
 
 
 def _merged(fields: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
@@ -217,5 +318,6 @@ def _merged(fields: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str
 def _alike(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
     """Whether two tables are of one kind."""
     return all(
-        now.get(tag, before.get(tag)) == before.get(tag) for tag in ("family", "distribution")
+        now.get(tag, before.get(tag)) == before.get(tag)
+        for tag in ("family", "distribution", "kind")
     )

@@ -2,16 +2,21 @@
 
 import numpy as np
 
-from colme.sim.engines import MEASURED, Chunk, PaperEngine, World
+from colme.sim.engines import MEASURED, Chunk, PaperEngine
 from colme.sim.kernel import (
+    RunningMeans,
     draw,
     form_of,
     measure_local,
+    new_graph,
     new_schedule,
     new_stream,
+    new_truth,
     zeros,
 )
+from colme.sim.study.class_ideal import ClassIdeal
 from colme.sim.study.quantities import Sums, sums_of
+from colme.sim.study.samples import Samples
 from colme.sim.study.study import Study
 
 
@@ -24,20 +29,17 @@ class Batch:
         self.runs = runs
         form = form_of(dtype, study.lanes)
         lanes = range(first, first + len(form))
-        # Classes with the same mean are one class: the first of them.
-        same = np.array([scenario.means.index(mean) for mean in scenario.means])
-        classes = np.stack([same[scenario.draw_classes(run)] for run in lanes], axis=1)
-        self.world = World(
-            setting=setting,
-            graph=scenario.draw_graph(study.degree, first // study.lanes),
-            numbers=lanes[:runs],
-            form=form,
-            classes=classes,
-            origin=study.origin(classes, form),
-        )
+        self.world = study.world(lanes, runs, form)
         self._stream = new_stream(form, scenario.agents, scenario.seed, lanes)
+        plain = self.world.course is None and self.world.pace is None
+        self._samples = None if plain else Samples(self.world, self._stream)
         self._schedule = new_schedule(scenario.rounds, setting.recorded)
-        self._local_error = zeros((len(setting.recorded), len(form)), np.float64)
+        graph = new_graph(self.world.graph.indptr, self.world.graph.indices)
+        self._truth = new_truth(form, graph, self.world.means, self.world.honest_in_lanes)
+        rows = len(setting.recorded)
+        self._local_error = zeros((rows, len(form)), np.float64)
+        self._class_ideal = ClassIdeal(self.world)
+        self._class_error = np.zeros((rows, runs))
         self.engines = [
             kind(self.world, entrants, study.prepared[kind])
             for kind, entrants in study.entrants.items()
@@ -51,38 +53,54 @@ class Batch:
 
     def advance(self, first: int, last: int) -> None:
         """Rounds first .. last, which follow those done before."""
+        recorded, start = self.study.recorded, first
+        while start <= last:
+            # A stretch ends where something is recorded: then an engine's state is that round's.
+            at = int(np.searchsorted(recorded, start))
+            next_row = int(recorded[at]) if at < len(recorded) else last
+            stop = min(next_row, last)
+            stream = self._go(start, stop, at if stop == next_row else None)
+            if stop == next_row:
+                means = stream.data[(stop - 1) % len(stream.data), :, : self.runs]
+                self._class_error[at] = self._class_ideal.errors(stop, means)
+            start = stop + 1
+
+    def _go(self, first: int, last: int, row: int | None) -> RunningMeans:
+        """Rounds of which the last alone is recorded, in this row."""
         alone = self.engines[0] if len(self.engines) == 1 else None
         if isinstance(alone, PaperEngine) and alone.fusible:
             alone.simulate(first, last, self._stream, self._local_error)
-            return
-        world, recorded = self.world, self.study.recorded
-        rows, start = self._stream.data.shape[0], first
-        while start <= last:
-            # A chunk ends where something is recorded: then an engine's state is that round's.
-            at = np.searchsorted(recorded, start)
-            next_row = int(recorded[at]) if at < len(recorded) else last
-            stop = min(start + rows - 1, next_row, last)
+            return self._stream
+        world, stream = self.world, self._stream
+        rows = len(stream.data)
+        for start in range(first, last + 1, rows):
+            stop = min(start + rows - 1, last)
             draw(world.form, start, stop, world.origin, self._stream)
-            row = int(at) if stop == next_row else None
-            chunk = Chunk(start, stop, row, self._stream, self.runs)
+            if self._samples is not None:
+                stream = self._samples.take(start, stop)
+            chunk = Chunk(start, stop, row if stop == last else None, stream, self.runs)
             for engine in self.engines:
                 engine.advance(chunk)
-            location = world.origin.location
+            if world.course is not None:
+                self._truth.location[:] = world.truth_in_lanes(stop)
             measure_local(
-                world.form, start, stop, location, self._schedule, self._stream, self._local_error
+                world.form, start, stop, self._truth, self._schedule, stream, self._local_error
             )
-            start = stop + 1
+        return stream
 
     def sums(self) -> Sums:
         """What was recorded, summed over the runs; a row for each algorithm at each epsilon."""
-        agents = self.world.graph.agents
+        agents = self.world.measured
         mse_local = self._local_error[..., : self.runs] / agents
         measured = {cell: one for engine in self.engines for cell, one in engine.measured().items()}
         cells = [measured[cell] for cell in self.study.cells]
         record = {name: np.stack([one[name] for one in cells]) for name in MEASURED}
+        everybody = np.broadcast_to(self._local_error[..., : self.runs], record["alone"].shape)
+        record["alone"] = np.where(np.isnan(record["alone"]), everybody, record["alone"])
         return {
             "runs": np.array(float(self.runs)),
             **sums_of(record, agents),
             "local_mse": mse_local.sum(axis=-1),
-            **self.study.closed_forms(self.world.graph, self.world.placed),
+            "class_ideal_mse": self._class_error.sum(axis=-1) / agents,
+            **self.study.closed_forms(self.world),
         }

@@ -21,11 +21,16 @@ class Checkpoint:
 
     folder: Path
 
+    @staticmethod
+    def identity(scenario: Scenario) -> str:
+        """A name that no other scenario and no other version has."""
+        everything = f"{__version__} {scenario.model_dump_json()}".encode()
+        return hashlib.sha256(everything).hexdigest()[:16]
+
     @classmethod
     def of(cls, scenario: Scenario, out: Path) -> Self:
-        """In `out`, under a name that no other scenario and no other version has."""
-        identity = f"{__version__} {scenario.model_dump_json()}".encode()
-        return cls(out / f"unfinished-{hashlib.sha256(identity).hexdigest()[:16]}")
+        """In `out`, under a name of its own."""
+        return cls(out / f"unfinished-{cls.identity(scenario)}")
 
     def load(self, name: str) -> Mapping[str, NDArray[np.float64]] | None:
         """A batch's sums, if it is finished."""

@@ -16,7 +16,7 @@ def rounding(scenario: Scenario) -> float:
     the error of an oracle rises by 1.2 times the square of this at degree 20 and 10 times on a
     complete graph; that of tracking 6 times and, as all round alike there, 150 times.
     """
-    spread = max(abs(mean - scenario.centre) for mean in scenario.means)
+    spread = scenario.reach
     sigma = min(shape.sigma2 for shape in scenario.shapes) ** 0.5
     if sigma == 0:
         return np.inf if spread > 0 else 0.0
@@ -25,7 +25,12 @@ def rounding(scenario: Scenario) -> float:
 
 
 def precision(scenario: Scenario) -> type:
-    """float32 where that costs each algorithm at most 1 to 2% of its error, else float64."""
+    """float32 where that costs each algorithm at most 1 to 2% of its error, else float64.
+
+    Paces take running means apart again, which single precision has no digits for.
+    """
+    if scenario.pace_per_agent is not None:
+        return np.float64
     half_range = scenario.profiles()[0][0][0].half_range
     allowed = min(table.engine.rounding for table in scenario.algorithms)
     fits = SMALLEST < half_range < LARGEST and rounding(scenario) < allowed

@@ -22,7 +22,7 @@ def sums_of(record: Record, agents: int) -> dict[str, FloatArray]:
     """What was measured, [cells, rows, runs], summed over runs; per agent where it is theirs."""
     mse = record["error"] / agents
     sums = {name: record[name].sum(axis=-1) for name in MEASURED if name != "error"}
-    for name in ("size", "local", "close"):
+    for name in ("alone", "size", "local", "close"):
         sums[name] = sums[name] / agents
     return {"mse": mse.sum(axis=-1), **sums}
 
@@ -101,10 +101,22 @@ QUANTITIES = (
         lambda x: x.by_degree(lambda d: x.standard_error(d, "local_mse")),
     ),
     Quantity(
+        "mse_alone",
+        CELL,
+        "mse_local of the agents that mse is of, where not all were asked",
+        lambda x: x.mean("alone"),
+    ),
+    Quantity(
         "mse_ideal",
         DEGREE,
         "Proposition 3, averaged over the runs' graphs and classes",
         lambda x: x.mean_of_degree("ideal")[:, None] / x.recorded,
+    ),
+    Quantity(
+        "mse_class_ideal",
+        DEGREE,
+        "of all exact means of one's class together, wherever they are, on the same data",
+        lambda x: x.mean_of_degree("class_ideal_mse"),
     ),
     Quantity(
         "mse_theorem1",
@@ -147,6 +159,12 @@ QUANTITIES = (
         CELL,
         "share of agents within the scenario's tolerance of their true mean",
         lambda x: x.mean("close"),
+    ),
+    Quantity(
+        "coverage",
+        CELL,
+        "share of 95% intervals that hold the true mean, where an algorithm tells them",
+        lambda x: x.share("covered", "intervals"),
     ),
     Quantity(
         "messages", CELL, "messages that an agent sends in a round", lambda x: x.mean("messages")

@@ -38,12 +38,14 @@ def simulate(
     checkpoint: Checkpoint | None = None,
     report: Report = lambda _: None,
     dtype: type | None = None,
+    by_batch: bool = False,
 ) -> xr.Dataset:
     """The scenario's results. They are the same, bit for bit, for any number of threads.
 
     Batches found in `checkpoint` are not computed again, and finished ones are kept there.
     `report` hears how many run-rounds have been done since it was called last. `dtype` is the
-    number format; None: the smaller one that will do.
+    number format; None: the smaller one that will do. `by_batch`: with a dimension `batch` more,
+    for those who compare what has data in common: batches are independent, runs of one are not.
     """
     number_format = precision(scenario) if dtype is None else dtype
     studies = [Study(scenario, degree) for degree in scenario.graph.degrees]
@@ -94,6 +96,10 @@ def simulate(
         [s for (study, _), s in zip(batches, sums, strict=True) if study == number]
         for number in range(len(studies))
     ]
+    if by_batch:
+        each = zip(*per_study, strict=True)
+        parts = [_combined(scenario, studies, [[one] for one in parts]) for parts in each]
+        return xr.concat(parts, "batch", data_vars="all", combine_attrs="override")
     return _combined(scenario, studies, per_study)
 
 
@@ -102,7 +108,7 @@ def _combined(scenario: Scenario, studies: list[Study], sums: list[list[Sums]]) 
     setting = studies[0].setting
     all_runs = AllRuns(
         sums,
-        scenario.runs,
+        sum(int(part["runs"]) for part in sums[0]),
         setting.recorded.astype(np.float64),
         (len(scenario.algorithms), len(setting.profiles), len(setting.recorded)),
     )

@@ -1,26 +1,32 @@
 """One degree of a scenario: all algorithms at all epsilons, on the same data."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from colme import theory
-from colme.graph import Graph, IntArray
-from colme.sim.engines import AlgorithmTable, Cell, Engine, Entrant, Setting
+from colme.graph import IntArray
+from colme.sim.engines import AlgorithmTable, Cell, Claims, Engine, Entrant, Liars, Setting, World
 from colme.sim.kernel import LANES, LINES, STEPS, UNIFORM, Form, Origin, aligned
-from colme.sim.scenario import Scenario
+from colme.sim.scenario import Lying, Scenario
 from colme.sim.study.quantities import Sums
 
 GRAPHS = 8
 """Of a study, at least, or as many as it has runs."""
 
 
-def recorded_rounds(rounds: int) -> IntArray:
+def recorded_rounds(rounds: int, at_most: int | None = None) -> IntArray:
     """Up to about 150 rounds: evenly spaced ones, and early ones evenly spaced on a log scale.
 
-    A study adds those in which something happens to an algorithm (`Engine.eventful`).
+    Or `at_most` so many, on a log scale alone. A study adds those in which something happens to
+    an algorithm (`Engine.eventful`) or to the truth.
     """
-    linear = np.linspace(0, rounds, 101)[1:]
-    early = np.geomspace(1, rounds, 60)
-    return np.unique(np.rint(np.concatenate([linear, early])).clip(1).astype(np.int64))
+    if at_most is not None:
+        chosen = np.geomspace(1, rounds, at_most)
+    else:
+        linear, early = np.linspace(0, rounds, 101)[1:], np.geomspace(1, rounds, 60)
+        chosen = np.concatenate([linear, early])
+    return np.unique(np.rint(chosen).clip(1).astype(np.int64))
 
 
 def runs_of_a_graph(runs: int) -> int:
@@ -48,20 +54,27 @@ class Study:
             kind = self.entrants.setdefault(table.engine, [])
             kind += [(table, level) for level in levels]
         epsilons = [np.array([one.epsilon for one in level[0]]) for level in profiles]
-        eventful = [
-            kind.eventful(level, scenario.rounds) for kind in self.entrants for level in epsilons
-        ]
+        recorded = [recorded_rounds(scenario.rounds, scenario.recorded)]
+        if scenario.eventful:
+            recorded += [
+                kind.eventful(level, scenario.rounds)
+                for kind in self.entrants
+                for level in epsilons
+            ]
+            recorded += [scenario.drift.eventful(scenario.rounds)] if scenario.drift else []
         self.setting = Setting(
             agents=scenario.agents,
             degree=self.mean_degree,
             rounds=scenario.rounds,
-            recorded=np.unique(np.concatenate([recorded_rounds(scenario.rounds), *eventful])),
+            recorded=np.unique(np.concatenate(recorded)),
             tolerance=scenario.tolerance,
             seed=scenario.seed,
             centre=scenario.centre,
-            means=np.asarray(scenario.means) - scenario.centre,
+            means=np.asarray(scenario.class_means) - scenario.centre,
             midpoints=np.asarray(scenario.midpoints) - scenario.centre,
+            common_bounds=scenario.bounds is not None,
             profiles=profiles,
+            claims=_claims(scenario.liars),
         )
         self.prepared = {
             kind: kind.prepare(self.setting, entrants) for kind, entrants in self.entrants.items()
@@ -82,33 +95,85 @@ class Study:
         # What does not depend on epsilon is computed once, and stands at every level.
         return table.label, level if table.private else 0
 
+    def world(self, lanes: range, runs: int, form: Form) -> World:
+        """The runs of a batch; `lanes` are their numbers, and those of lanes beyond them."""
+        scenario, drift = self.scenario, self.scenario.drift
+        classes = np.stack([scenario.draw_classes(run) for run in lanes], axis=1)
+        means = np.stack([scenario.draw_means(run) for run in lanes], axis=1) - scenario.centre
+        alike = np.stack([np.unique(one, return_inverse=True)[1] for one in means.T], axis=1)
+        world = World(
+            setting=self.setting,
+            graph=scenario.draw_graph(self.degree, lanes.start // self.lanes),
+            numbers=lanes[:runs],
+            form=form,
+            classes=classes,
+            origin=self.origin(classes, form)._replace(location=aligned(means, form[0].dtype)),
+            means=means,
+            alike=alike,
+            honest=np.stack([scenario.draw_honest(run) for run in lanes[:runs]], axis=1),
+            course=drift.course(means, alike, scenario.seed, lanes) if drift else None,
+            pace=None if scenario.pace_per_agent is None else np.array(scenario.pace_per_agent),
+        )
+        return replace(world, liars=self._liars(world))
+
+    def _liars(self, world: World) -> Liars | None:
+        scenario, lying = self.scenario, self.scenario.liars
+        if lying is None or lying.among(scenario.agents) == 0:
+            return None
+        half_range = self.setting.profiles[0][0][0].half_range
+        keys = [
+            np.random.SeedSequence([scenario.seed, _LIES, run]).generate_state(1, np.uint64)[0]
+            for run in world.numbers
+        ]
+        return Liars(
+            lie=lying,
+            count_times=lying.count_times,
+            no_variance=lying.no_variance,
+            invented=lying.invented,
+            centre=scenario.centre,
+            lows=world.midpoints - half_range,
+            highs=world.midpoints + half_range,
+            keys=np.array(keys, np.uint64),
+        )
+
     def origin(self, classes: IntArray, form: Form) -> Origin:
         """The kernel's description of the data, for the classes [M, L] of some runs."""
         dtype = form[0].dtype
         shape = self._shapes[0]
+        spread = np.ones(len(self._shapes))
         if shape.quantiles is None:
-            kind, spread, table = UNIFORM, shape.support[1], np.zeros((1, 1), np.float32)
+            kind, table = UNIFORM, np.zeros((1, 1), np.float32)
+            spread = np.array([one.support[1] for one in self._shapes])
         else:
-            kind, spread = LINES if shape.interpolated else STEPS, 1.0
-            table = np.array([shape.quantiles for shape in self._shapes], np.float32)
+            kind = LINES if shape.interpolated else STEPS
+            table = np.array([one.quantiles for one in self._shapes], np.float32)
         return Origin(
             shape=kind,
             location=aligned(self.setting.means[classes], dtype),
-            spread=aligned(np.full(classes.shape, spread), dtype),
+            spread=aligned(spread[classes], dtype),
             classes=aligned(classes, np.int32),
             table=table,
         )
 
-    def closed_forms(self, graph: Graph, classes: IntArray) -> Sums:
-        """Proposition 3, Corollary 1 and Theorem 1 for each run's classes [M, runs], summed."""
-        sigma2 = np.array([shape.sigma2 for shape in self._shapes])
+    def closed_forms(self, world: World) -> Sums:
+        """Proposition 3, Corollary 1 and Theorem 1 for each run, summed.
+
+        Of honest agents that have one sample a round, among themselves. NaN where means drift or
+        paces differ: they are about neither.
+        """
         noise = [level[0][0].sigma2_dp for level in self.setting.profiles]
         if self.scenario.epsilon_per_agent is not None:
             noise = [np.nan]
+        if world.course is not None or world.pace is not None:
+            unknown = np.array(np.nan)
+            return {"ideal": unknown, "bound": unknown, "theorem1": np.full(len(noise), np.nan)}
+        sigma2 = np.array([shape.sigma2 for shape in self._shapes])
         rows = []
-        for placed in classes.T:
-            sizes = graph.component_sizes(placed)
-            variances = sigma2[placed]
+        for run, honest in enumerate(world.honest.T):
+            # A liar is like nobody.
+            alike = np.where(honest, world.alike[:, run], -1 - np.arange(len(honest)))
+            sizes = world.graph.component_sizes(alike)[honest]
+            variances = sigma2[world.placed[honest, run]]
             rows.append(
                 [
                     theory.ideal(variances, sizes),
@@ -118,3 +183,12 @@ class Study:
             )
         ideal, bound, *theorem1 = np.sum(rows, axis=0)
         return {"ideal": ideal, "bound": bound, "theorem1": np.array(theorem1)}
+
+
+def _claims(lying: Lying | None) -> Claims | None:
+    if lying is None or (lying.count_times == 1 and not lying.no_variance):
+        return None
+    return Claims(lying.count_times, lying.no_variance)
+
+
+_LIES = 15  # a random stream; the others are in scenario.py

@@ -8,7 +8,7 @@ import numpy as np
 from colme.graph import IntArray
 from colme.sim.engines.baselines.baseline import Baseline, Run
 from colme.sim.engines.engine import AlgorithmTable, Cell, Chunk, Cost, Engine, Entrant, World
-from colme.sim.engines.measure import Array, of_answers, of_decisions
+from colme.sim.engines.measure import Array, BoolArray, of_answers, of_decisions
 
 
 class BaselineEngine(Engine):
@@ -20,13 +20,16 @@ class BaselineEngine(Engine):
         super().__init__(world, entrants, prepared)
         # As the owners see them, in double precision: a baseline may begin at 0.
         self._centre = world.setting.centre
-        self._truth, placed = world.truth + self._centre, world.placed
+        # Each is told who is alike; a liar is like nobody.
+        nobody = -1 - np.arange(len(world.honest))[:, None]
+        self._classes = np.where(world.honest, world.alike[:, : world.runs], nobody)
         self._players: dict[Cell, list[Baseline]] = {}
         for table, level in entrants:
             assert isinstance(table, BaselineTable)
             profile = world.setting.widest(level)
             self._players[table.label, level] = [
-                table.make(Run(world.graph, placed[:, run], profile)) for run in range(world.runs)
+                table.make(Run(world.graph, self._classes[:, run], profile))
+                for run in range(world.runs)
             ]
 
     def advance(self, chunk: Chunk) -> None:
@@ -38,7 +41,7 @@ class BaselineEngine(Engine):
             for cell, players in self._players.items():
                 players[run].advance(chunk.first, data, noise, answers)
                 if chunk.row is not None:
-                    measured = self._measured(run, players[run], answers[-1], data[-1])
+                    measured = self._measured(chunk.last, run, players[run], answers[-1], data[-1])
                     for name, value in measured.items():
                         self.record[cell][name][chunk.row, run] = value
         if chunk.row is not None:
@@ -49,22 +52,33 @@ class BaselineEngine(Engine):
         """As each player counts it."""
         return [player.cost() for player in self._players[cell]]
 
-    def _measured(self, run: int, player: Baseline, answers: Array, local: Array) -> dict[str, Any]:
-        values = of_answers(answers, local, self._truth[:, run], self.world.setting.tolerance)
-        return values | self._decisions(player.accepted(), self.world.placed[:, run])
+    def _measured(
+        self, t: int, run: int, player: Baseline, answers: Array, local: Array
+    ) -> dict[str, Any]:
+        world = self.world
+        truth, honest = world.truth_at(t)[:, run] + self._centre, world.honest[:, run]
+        values = of_answers(answers, local, truth, world.setting.tolerance, honest)
+        return values | self._decisions(player.accepted(), self._classes[:, run], honest)
 
-    def _decisions(self, accepted: Array | None, classes: IntArray) -> dict[str, Any]:
+    def _decisions(
+        self, accepted: Array | None, classes: IntArray, honest: BoolArray
+    ) -> dict[str, Any]:
         """Of the graph's edges, or, for those who need no graph, of all ordered pairs."""
         graph = self.world.graph
         if accepted is None:
-            return {"size": graph.agents}
+            return {"size": self.world.measured}
         if accepted.ndim == 2:
-            same = classes[:, None] == classes[None, :]
             others = ~np.eye(graph.agents, dtype=bool)
-            same, accepted = same[others], accepted[others]
+            first, second = np.nonzero(others)
+            accepted = accepted[others]
         else:
-            same = np.repeat(classes, graph.degrees) == classes[graph.indices]
-        return of_decisions(same, accepted, graph.agents)
+            first, second = np.repeat(np.arange(graph.agents), graph.degrees), graph.indices
+        return of_decisions(
+            classes[first] == classes[second],
+            accepted,
+            self.world.measured,
+            honest=(honest[first], honest[second]),
+        )
 
 
 class BaselineTable(AlgorithmTable):

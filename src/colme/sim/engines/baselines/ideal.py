@@ -47,6 +47,11 @@ class IdealTable(BaselineTable):
 
     algorithm: Literal["ideal"]
 
+    @property
+    def allows_liars(self) -> bool:
+        """It knows who lies."""
+        return True
+
     def make(self, run: Run) -> Ideal:
         """It knows the truth."""
         return Ideal(run.graph.components(run.classes))

@@ -29,6 +29,16 @@ class LocalTable(BaselineTable):
 
     algorithm: Literal["local"]
 
+    @property
+    def allows_paces(self) -> bool:
+        """Each looks at its own samples alone."""
+        return True
+
+    @property
+    def allows_liars(self) -> bool:
+        """Nobody is listened to."""
+        return True
+
     def make(self, run: Run) -> Local:
         """Nothing to know."""
         return Local()

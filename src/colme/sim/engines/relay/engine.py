@@ -1,0 +1,126 @@
+"""The engine: entrants that share keys and unit noise, and the table of options."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from colme.graph import IntArray
+from colme.protocol.board.board import CAPACITY
+from colme.rules.weighing import WeighedBlocks
+from colme.sim.engines.engine import AlgorithmTable, Cell, Chunk, Cost, Engine, Entrant, World
+from colme.sim.engines.measure import FloatArray
+from colme.sim.engines.relay.boards import draw_origins
+from colme.sim.engines.relay.player import Player
+
+MEASURED = 24
+"""Agents whose answers are computed where boards differ, each from a fit of its own."""
+
+RELEASES_WATCHED = 20
+"""At most, of each schedule."""
+
+_KEYS, _UNITS = 11, 12  # random streams; 13 is for squares; those before are others'
+
+
+class RelayTable(AlgorithmTable):
+    """How variances are known, how many agents are asked, how boards travel."""
+
+    algorithm: Literal["relay"]
+    variance: Literal["known", "released"] = "known"
+    measured: int | None = Field(None, ge=1)
+    """Agents, drawn at random for each graph, whose answers are computed. None: all where everybody
+    is everybody's neighbour, else 24."""
+    capacity: int = Field(CAPACITY, ge=1)
+    hop: int = Field(1, ge=1)
+    """Rounds that a record takes from one agent to the next."""
+
+    @property
+    def engine(self) -> type[Engine]:
+        """Boards."""
+        return RelayEngine
+
+    @property
+    def allows_paces(self) -> bool:
+        """Nobody waits for anybody."""
+        return True
+
+    @property
+    def allows_liars(self) -> bool:
+        """They lie in their records."""
+        return True
+
+    def asked(self, world: World) -> int:
+        """How many agents are."""
+        agents = world.graph.agents
+        complete = bool((world.graph.degrees == agents - 1).all())
+        return min(agents, self.measured or (agents if complete else MEASURED))
+
+
+class RelayEngine(Engine):
+    """Every entrant with releases of its own."""
+
+    work: ClassVar[float] = 3.0
+    rounding: ClassVar[float] = 0.01
+
+    @classmethod
+    def eventful(cls, epsilons: FloatArray, rounds: int) -> IntArray:
+        """Of some releases, early and late, the round before, the round itself and the next.
+
+        Of the smallest and the largest epsilon, and of those who are first and last to release.
+        """
+        found = [np.zeros(0, np.int64)]
+        for epsilon in {float(epsilons.min()), float(epsilons.max())}:
+            for early in (0, 255):
+                ends = _ends(WeighedBlocks(epsilon, early), rounds)
+                wanted = np.searchsorted(ends, np.geomspace(1, rounds, RELEASES_WATCHED))
+                ends = ends[np.unique(wanted.clip(max=len(ends) - 1))] if len(ends) else ends
+                found += [ends - 1, ends, ends + 1]
+        together = np.unique(np.concatenate(found))
+        return together[(together >= 1) & (together <= rounds)]
+
+    def __init__(self, world: World, entrants: Sequence[Entrant], prepared: Any = None) -> None:
+        super().__init__(world, entrants, prepared)
+        seed, agents = world.setting.seed, world.graph.agents
+        # Runs of a batch share keys, as they share a graph: all release in the same rounds.
+        batch = world.numbers[0]
+        names = draw_origins(agents, np.random.default_rng([seed, _KEYS, batch]))
+        self._players: dict[Cell, Player] = {}
+        for table, level in entrants:
+            assert isinstance(table, RelayTable)
+            self._players[table.label, level] = Player(
+                world,
+                names,
+                level,
+                squares=table.variance == "released",
+                asked=table.asked(world),
+                capacity=table.capacity,
+                hop=table.hop,
+            )
+        players = self._players.values()
+        blocks = max(player.blocks for player in players)
+        kinds = 2 if any(player.squares for player in players) else 1
+        # They depend on nothing but seed, run, agent and block, so that all epsilons see the same.
+        self._units = np.zeros((kinds, blocks, agents, world.runs), np.float32)
+        for kind in range(kinds):
+            for lane, run in enumerate(world.numbers):
+                generator = np.random.default_rng([seed, _UNITS + kind, run])
+                self._units[kind, ..., lane] = generator.laplace(size=(blocks, agents))
+
+    def advance(self, chunk: Chunk) -> None:
+        """One entrant after the other."""
+        for cell, player in self._players.items():
+            player.advance(chunk, self._units)
+            if chunk.row is not None:
+                self.note(cell, chunk.row, player.measured(chunk))
+
+    def cost(self, cell: Cell) -> Sequence[Cost]:
+        """Since the recorded round before."""
+        return [self._players[cell].cost] * self.world.runs
+
+
+def _ends(schedule: WeighedBlocks, rounds: int) -> IntArray:
+    ends: list[int] = []
+    while (end := schedule.next_end(ends[-1] if ends else 0)) <= rounds:
+        ends.append(end)
+    return np.array(ends, np.int64)

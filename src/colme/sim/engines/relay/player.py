@@ -1,0 +1,217 @@
+"""One entrant in one world: what everybody has released, and what those who are asked answer."""
+
+from statistics import median_low
+from typing import Any
+
+import numpy as np
+
+from colme.graph import IntArray
+from colme.inference.answers import Owners, Releases, answers
+from colme.inference.mixture import Models
+from colme.inference.table import LARGEST_COUNT, shares, tabulated
+from colme.protocol.board.record import RECORD_SIZE, weighed_blocks
+from colme.rules.weighing import claimed
+from colme.sim.engines.engine import Chunk, Cost, World
+from colme.sim.engines.measure import Array, FloatArray
+from colme.sim.engines.relay.boards import boards_of
+from colme.sim.engines.relay.lies import Lies
+from colme.sim.engines.relay.traffic import Traffic
+from colme.sim.kernel import advance_releases, most_in, new_plan, new_releases
+
+_ASKED = 14  # a random stream; those before are others'
+
+BYTES_OF_A_NUMBER = 8
+
+FIRST_COUNTED = 10
+"""Released samples from which on an interval is held to what it promises."""
+
+
+class Player:
+    """All agents of a batch at one epsilon."""
+
+    def __init__(
+        self,
+        world: World,
+        names: list[str],
+        level: int,
+        *,
+        squares: bool,
+        asked: int,
+        capacity: int,
+        hop: int,
+    ) -> None:
+        setting, graph = world.setting, world.graph
+        self._world, self.squares = world, squares
+        lots = np.random.default_rng([setting.seed, _ASKED, world.numbers[0]])
+        self._asked = np.sort(lots.choice(graph.agents, asked, replace=False))
+        self._boards = boards_of(graph, names, self._asked, capacity=capacity, hop=hop)
+        # Only those whose records are on the board of somebody who is asked matter.
+        self._origins = self._boards.origins
+        self._own = np.searchsorted(self._origins, self._asked)
+        profiles = [setting.everyones(level, placed) for placed in world.placed.T]
+        theirs = [profiles[0][b] for b in self._origins.tolist()]
+        self._schedules = [
+            weighed_blocks(profile.epsilon, names[b])
+            for b, profile in zip(self._origins.tolist(), theirs, strict=True)
+        ]
+        self._plan = new_plan(self._schedules, theirs, setting.rounds, squares=squares)
+        self.blocks = self._plan.end.shape[1]
+        """At most, of anybody."""
+        self._midpoint = world.midpoints[self._origins]
+        self._lies = None if world.liars is None else Lies(world, world.liars, self._origins)
+        # Epsilon and range are an agent's own; the variance is its class's, another in every run.
+        self._sigma2 = np.array([[run[b].sigma2 for run in profiles] for b in self._origins])
+        self._released = new_releases(
+            self._plan, self._midpoint, most_in(self._plan, self._boards.longest)
+        )
+        self._learned: dict[tuple[int, int], Models | None] = {}
+        self._traffic = Traffic(graph, names, setting.rounds, lots, capacity=capacity, hop=hop)
+        held = (self._boards.lag[0] < setting.rounds).sum()
+        self._memory = float(held) * RECORD_SIZE / BYTES_OF_A_NUMBER
+        self.cost = Cost(messages=0.0, payload=0.0, memory=self._memory)
+
+    def advance(self, chunk: Chunk, units: Array) -> None:
+        """Take in samples, close blocks; count what crosses edges."""
+        rounds = range(chunk.first, chunk.last + 1)
+        counts = np.array([self._world.counts(t)[self._origins] for t in rounds])
+        everybody = self._origins.size == self._world.graph.agents
+        means = chunk.data if everybody else chunk.data[:, self._origins]
+        mine = units if everybody else units[:, :, self._origins]
+        before = self._released.closed.copy()
+        advance_releases(
+            chunk.first, counts, np.ascontiguousarray(means), mine, self._plan, self._released
+        )
+        places = len(self._released.round)
+        told: dict[int, FloatArray] = {}
+        for b in np.flatnonzero(self._released.closed > before).tolist():
+            for k in range(before[b], self._released.closed[b]):
+                t = int(self._released.round[k % places, b])
+                self._traffic.release(int(self._origins[b]), t)
+                if self._lies is not None:
+                    if t not in told:
+                        told[t] = self._lies.told(t, chunk.data[t - chunk.first], self._sd())
+                    lying = self._lies.lying(b)
+                    self._released.mean[k % places, b, lying] = told[t][b, lying]
+
+    def _sd(self) -> FloatArray:
+        """[O, runs]: the standard deviations of everybody's latest release."""
+        plan, latest = self._plan, np.maximum(self._released.closed - 1, 0)
+        data, noise, *_ = plan.blends[:, plan.schedule, latest]
+        of_noise = noise * plan.half_range * plan.half_range
+        return np.asarray(np.sqrt(data[:, None] * self._sigma2 + of_noise[:, None]))
+
+    def measured(self, chunk: Chunk) -> dict[str, Any]:
+        """What those who are asked answer in the last round of the chunk, and what it cost."""
+        world, t = self._world, chunk.last
+        self.cost = self._traffic.since_last(t, self._memory)
+        own = np.asarray(chunk.data[-1], np.float64)[self._asked]
+        value, margin, size, trust = self._answers(t, own)
+        truth = world.truth_at(t)[self._asked]
+        deviation = value - truth
+        honest = world.honest[self._asked]
+        # Those who were asked stand for all who are honest.
+        each = world.measured / np.maximum(honest.sum(axis=0), 1)
+
+        def total(values: Array) -> FloatArray:
+            return np.asarray(each * np.where(honest, values, 0).sum(axis=0))
+
+        return {
+            "error": total(deviation**2),
+            "alone": total((own - truth) ** 2),
+            "close": total(np.abs(deviation) <= world.setting.tolerance),
+            "local": total(trust == 0),
+            "intervals": total(self._counts_intervals),
+            "covered": total(self._counts_intervals & (np.abs(deviation) <= margin)),
+            "size": total(size),
+        }
+
+    @property
+    def _counts_intervals(self) -> Array:
+        """[asked, 1]: intervals count from ten released samples on."""
+        plan, closed = self._plan, self._released.closed[self._own]
+        released = plan.end[plan.schedule[self._own], np.maximum(closed - 1, 0)]
+        return np.asarray((closed > 0) & (released >= FIRST_COUNTED))[:, None]
+
+    def _answers(self, t: int, own: FloatArray) -> FloatArray:
+        """[4, asked, runs]: value, margin, class size and trust."""
+        found = np.zeros((4, *own.shape))
+        released = self._released
+        held = self._boards.held(t, released.round, released.closed)
+        boards, which = np.unique(held, axis=0, return_inverse=True)
+        for number, blocks in enumerate(boards):
+            alike = np.flatnonzero(which.ravel() == number)
+            for lane in range(own.shape[1]):
+                who = alike[self._world.honest[self._asked[alike], lane]]
+                if who.size:
+                    self._ask(blocks, lane, who, own[who, lane], t, found)
+        return found
+
+    def _ask(
+        self, blocks: IntArray, lane: int, who: IntArray, own: FloatArray, t: int, found: FloatArray
+    ) -> None:
+        """Those who share a board, in one run."""
+        origins = np.flatnonzero(blocks >= 0)
+        if self._lies is not None:
+            origins = self._lies.authors(origins, lane)
+        board = self._board(blocks[origins], origins, lane)
+        mine = self._own[who]
+        count = self._world.counts(t)[self._asked[who]].astype(np.float64)
+        place = np.searchsorted(origins, mine)
+        there = blocks[mine] >= 0
+        answer = answers(
+            board,
+            Owners(
+                mean=own,
+                count=count,
+                variance=self._own_variance(mine, lane, count, own),
+                known=np.full(who.size, not self.squares),
+                half_range=self._plan.half_range[mine],
+                index=np.where(there, place, -1),
+            ),
+            warm=[self._learned.get((a, lane)) for a in who.tolist()],
+        )
+        for a, models in zip(who.tolist(), answer.models, strict=True):
+            self._learned[a, lane] = models
+        found[:, who, lane] = answer.value, answer.margin, answer.class_size, answer.trust
+
+    def _own_variance(
+        self, mine: IntArray, lane: int, count: FloatArray, own: FloatArray
+    ) -> FloatArray:
+        if not self.squares:
+            return np.asarray(self._sigma2[mine, lane])
+        offset = own - self._midpoint[mine, lane]
+        return np.asarray(np.maximum(self._released.squares[mine, lane] / count - offset**2, 0.0))
+
+    def _board(self, blocks: IntArray, origins: IntArray, lane: int) -> Releases:
+        """As a reader makes it of all records: claims are believed as far as public facts go."""
+        plan, released, lies = self._plan, self._released, self._lies
+        row, place = plan.schedule[origins], blocks % len(released.round)
+        true_counts = counts = plan.end[row, blocks]
+        mean, midpoint = released.mean[place, origins, lane], self._midpoint[origins, lane]
+        half_range, made_of = plan.half_range[origins], plan.blends[:, row, blocks]
+        variance = square = np.full(origins.size, np.nan)
+        if lies is not None:
+            counts = lies.counts(counts, origins, lane)
+        most = LARGEST_COUNT * median_low(counts.tolist() or [1])
+        for i in np.flatnonzero((counts > most) | (counts != true_counts)).tolist():
+            believed = claimed(self._schedules[origins[i]], min(int(counts[i]), most))
+            made_of[:, i] = shares(believed)
+        if self.squares:
+            square = released.square[place, origins, lane]
+            if lies is not None:
+                flat = (mean - midpoint) ** 2 - made_of[1] * half_range * half_range
+                square = lies.squares(square, origins, lane, flat)
+        else:
+            variance = self._sigma2[origins, lane]
+            if lies is not None:
+                variance = lies.variances(variance, origins, lane)
+        return tabulated(
+            mean=mean,
+            square=square,
+            variance=variance,
+            made_of=made_of,
+            half_range=half_range,
+            midpoint=midpoint,
+            origin=0.0,
+            unit=float(plan.half_range[0]),
+        )

@@ -1,0 +1,83 @@
+"""What crosses an edge when records are passed on: counted on some edges, for all rounds.
+
+A record crosses every edge once, from the end that has it earlier. Where both have it in the same
+round they both send it, the first time; then the one with the smaller name does, and the other has
+no need to.
+"""
+
+import numpy as np
+from numpy.random import Generator
+
+from colme.graph import Graph
+from colme.protocol.board.messages import LARGEST_BATCH
+from colme.protocol.board.record import RECORD_SIZE
+from colme.sim.engines.engine import Cost
+from colme.sim.engines.relay.boards import hops, sampled
+
+COUNTED = 64
+"""Edges on which it is counted, at most."""
+
+LENGTH_BYTES = 3
+"""Of a record in a message: what it is and how long."""
+
+FRAME_BYTES = 40
+"""Of a message: 5 of gRPC, 9 of HTTP/2, 22 of TLS 1.3, 4 for its kind and length."""
+
+
+class Traffic:
+    """Of one batch: all its runs release in the same rounds."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        names: list[str],
+        rounds: int,
+        generator: Generator,
+        *,
+        capacity: int,
+        hop: int,
+        counted: int = COUNTED,
+    ) -> None:
+        first = np.repeat(np.arange(graph.agents), graph.degrees)
+        once = np.flatnonzero(first < graph.indices)
+        picked = once
+        if once.size > counted:
+            picked = np.sort(generator.choice(once, counted, replace=False))
+        self.edges = np.stack((first[picked], graph.indices[picked]))
+        """[2, edges]: the two ends of each on which it is counted."""
+        self._edges_per_agent = once.size / graph.agents
+        self._hop = hop
+        # [2, edges, M]: rounds until each end has it, in hops.
+        self._near = hops(graph, self.edges.ravel()).reshape(2, picked.size, graph.agents)
+        kept = sampled(graph, names, capacity)
+        # Nobody passes on what boards have no room for; its author tells it to its neighbours.
+        self._passed_on = np.isfinite(self._near) & (kept | (self._near == 0))
+        mine = np.array([names[a] < names[b] for a, b in self.edges.T.tolist()], np.bool_)
+        # [2, edges]: the end that goes on telling where both have the same news.
+        self._tells = np.stack((mine, ~mine))
+        self._released = np.zeros(graph.agents, np.bool_)
+        self.records = np.zeros((2, picked.size, rounds + 1), np.uint16)
+        """[2, edges, rounds + 1]: sent by the first end of each, and by the second."""
+        self._counted_to = 0
+
+    def release(self, agent: int, t: int) -> None:
+        """The agent has released in round t."""
+        near = self._near[:, :, agent]
+        sends = self._passed_on[:, :, agent] & (near <= near[::-1])
+        if self._released[agent]:
+            sends &= (near < near[::-1]) | self._tells
+        self._released[agent] = True
+        end, edge = np.nonzero(sends)
+        at = t + near[end, edge].astype(np.int64) * self._hop
+        inside = at < self.records.shape[2]
+        np.add.at(self.records, (end[inside], edge[inside], at[inside]), 1)
+
+    def since_last(self, t: int, memory: float) -> Cost:
+        """Per agent and round, up to round t since it was last asked for."""
+        records = self.records[:, :, self._counted_to + 1 : t + 1]
+        rounds = max(1, t - self._counted_to) * max(1, records.shape[1])
+        self._counted_to = t
+        messages = -(-records.astype(np.int64) // LARGEST_BATCH)
+        size = records.sum() * (RECORD_SIZE + LENGTH_BYTES) + messages.sum() * FRAME_BYTES
+        share = self._edges_per_agent / rounds
+        return Cost(messages=messages.sum() * share, payload=size * share, memory=memory)

@@ -1,0 +1,242 @@
+"""What is read off a study and held against a bar: numbers with their standard errors.
+
+A study is read batch by batch (`simulate(..., by_batch=True)`): batches are what is independent,
+and what is divided by each other has their data in common, so that its error is that of the ratio.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from math import sqrt
+from typing import ClassVar
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from colme.sim.figures.traffic import average_bytes
+
+FloatArray = NDArray[np.float64]
+
+RELAY = "relay"
+ERRORS = 2
+"""Standard errors that an estimate has to be better than its bar by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """Of two things measured in the same batches, in every recorded round."""
+
+    t: NDArray[np.int64]
+    value: FloatArray
+    error: FloatArray
+
+    @classmethod
+    def of(cls, above: xr.DataArray, below: xr.DataArray) -> "Ratio":
+        """Of their sums over batches, with the error of a ratio estimator."""
+        over, under = (one.transpose("batch", "t").values for one in (above, below))
+        whole = under.sum(axis=0)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            value = over.sum(axis=0) / whole
+            spread = (over - value * under).std(axis=0, ddof=1)
+            error = spread * sqrt(len(over)) / np.abs(whole)
+        return cls(above.t.values, value, error)
+
+    def at(self, t: int) -> "Measured":
+        """In one round, which has to be recorded."""
+        (place,) = np.flatnonzero(self.t == t)
+        return self._measured(int(place))
+
+    def worst(self, first: int = 1) -> "Measured":
+        """Where it is largest, from a round on."""
+        values = np.where(self.t >= first, self.value, -np.inf)
+        place = int(np.nanargmax(values))
+        return self._measured(place, f"t = {self.t[place]:,}")
+
+    def least(self, first: int = 1) -> "Measured":
+        """Where it is smallest."""
+        values = np.where(self.t >= first, self.value, np.inf)
+        place = int(np.nanargmin(values))
+        return self._measured(place, f"t = {self.t[place]:,}")
+
+    def below_from(self, limit: float, errors: float = 0.0) -> float:
+        """The first round from which on it stays below; inf if it does not."""
+        above = np.flatnonzero(~(self.value + errors * self.error < limit))
+        if above.size == 0:
+            return float(self.t[0])
+        if above[-1] == len(self.t) - 1:
+            return np.inf
+        return float(self.t[above[-1] + 1])
+
+    def _measured(self, place: int, where: str = "") -> "Measured":
+        value, error = float(self.value[place]), float(self.error[place])
+        return Measured(value, error, value + ERRORS * error, where)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A number, its standard error, what it may well be at worst, and where it was found."""
+
+    value: float
+    error: float
+    at_worst: float
+    where: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading(ABC):
+    """What to read, the bar that it has to meet and the goal that it should."""
+
+    bar: float
+    goal: float
+    least: ClassVar[bool] = False
+    """Whether more is better, so that bar and goal are the least that it may be."""
+
+    @property
+    @abstractmethod
+    def words(self) -> str:
+        """What it is."""
+
+    @abstractmethod
+    def read(self, data: xr.Dataset, beside: xr.Dataset | None) -> Measured:
+        """Off a study of one degree and epsilon; `beside` is the one it is compared with."""
+
+    def meets(self, measured: Measured, limit: float) -> bool:
+        """Whether it does, were it as bad as it may well be."""
+        return measured.at_worst >= limit if self.least else measured.at_worst <= limit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gain(Reading):
+    """MSE / Local at a round."""
+
+    t: int
+
+    @property
+    def words(self) -> str:
+        """What it is."""
+        return f"MSE / Local at t = {self.t:,}"
+
+    def read(self, data: xr.Dataset, beside: xr.Dataset | None) -> Measured:
+        """Of those who were asked."""
+        return _gain(data).at(self.t)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Harm(Reading):
+    """MSE / Local where it is largest."""
+
+    @property
+    def words(self) -> str:
+        """What it is."""
+        return "worst MSE / Local"
+
+    def read(self, data: xr.Dataset, beside: xr.Dataset | None) -> Measured:
+        """Of those who were asked, averaged."""
+        return _gain(data).worst()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Halved(Reading):
+    """From when on MSE / Local stays below a half."""
+
+    @property
+    def words(self) -> str:
+        """What it is."""
+        return "below Local / 2 from t ="
+
+    def read(self, data: xr.Dataset, beside: xr.Dataset | None) -> Measured:
+        """At worst: from when on it does so by two standard errors."""
+        ratio = _gain(data)
+        return Measured(ratio.below_from(0.5), 0.0, ratio.below_from(0.5, ERRORS))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfClassIdeal(Reading):
+    """MSE / that of the mean of all exact means of one's class."""
+
+    t: int
+
+    @property
+    def words(self) -> str:
+        """What it is."""
+        return f"MSE / Ideal of the whole class at t = {self.t:,}"
+
+    def read(self, data: xr.Dataset, beside: xr.Dataset | None) -> Measured:
+        """On the same data."""
+        return Ratio.of(data.mse.sel(algorithm=RELAY), data.mse_class_ideal).at(self.t)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfBeside(Reading):
+    """MSE / that of the study beside it."""
+
+    t: int
+
+    @property
+    def words(self) -> str:
+        """What it is."""
+        return f"MSE / that of the complete graph at t = {self.t:,}"
+
+    def read(self, data: xr.Dataset, beside: xr.Dataset | None) -> Measured:
+        """Of the same agents, data and noise."""
+        assert beside is not None
+        both = (one.mse.sel(algorithm=RELAY) for one in (data, beside))
+        return Ratio.of(*both).at(self.t)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfKnown(Reading):
+    """MSE with released variances / with known ones, where it is largest."""
+
+    first: int
+    released: ClassVar[str] = "variance released"
+
+    @property
+    def words(self) -> str:
+        """What it is."""
+        return f"worst MSE / that with known variances, from t = {self.first:,}"
+
+    def read(self, data: xr.Dataset, beside: xr.Dataset | None) -> Measured:
+        """Of the same agents, data and noise."""
+        both = (data.mse.sel(algorithm=name) for name in (self.released, RELAY))
+        return Ratio.of(*both).worst(self.first)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coverage(Reading):
+    """The share of 95% intervals that hold the true mean, where it is smallest."""
+
+    first: int
+    least: ClassVar[bool] = True
+
+    @property
+    def words(self) -> str:
+        """What it is."""
+        return f"least coverage of 95% intervals, from t = {self.first:,}"
+
+    def read(self, data: xr.Dataset, beside: xr.Dataset | None) -> Measured:
+        """Averaged over those who were asked."""
+        share = data.coverage.sel(algorithm=RELAY)
+        found = Ratio.of(share, xr.ones_like(share)).least(self.first)
+        at_worst = found.value - ERRORS * found.error
+        return Measured(found.value, found.error, at_worst, found.where)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traffic(Reading):
+    """Bytes per edge and round, both directions, mean over all rounds."""
+
+    @property
+    def words(self) -> str:
+        """What it is."""
+        return "bytes per edge and round, both directions, on average"
+
+    def read(self, data: xr.Dataset, beside: xr.Dataset | None) -> Measured:
+        """In every batch; the last round stands for all."""
+        sent = average_bytes(data.sel(algorithm=RELAY)).expand_dims(t=data.t[-1:])
+        return Ratio.of(sent, xr.ones_like(sent)).at(int(data.t[-1]))
+
+
+def _gain(data: xr.Dataset) -> Ratio:
+    relay = data.sel(algorithm=RELAY)
+    return Ratio.of(relay.mse, relay.mse_alone)

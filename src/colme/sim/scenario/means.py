@@ -1,0 +1,90 @@
+"""The true means: of a few classes, or of everybody its own, drawn anew for each run."""
+
+from math import inf
+from typing import Annotated, Any, Literal
+
+from numpy.random import Generator
+from pydantic import BeforeValidator, Discriminator, Field, Tag
+
+from colme.configuration import Table
+from colme.errors import ConfigError, one_of
+from colme.sim.scenario.distributions import FloatArray
+
+CUT = 4.0
+"""Spreads from the centre at which a normal population ends, so that bounds can hold it."""
+
+
+class DrawnMeans(Table):
+    """A population in which no two agents have the same mean."""
+
+    spread: float = Field(0.1, gt=0, lt=inf)
+    """The standard deviation of the means."""
+    centre: float = Field(0.5, gt=-inf, lt=inf)
+
+    @property
+    def reach(self) -> float:
+        """How far from the centre a mean can be."""
+        raise NotImplementedError
+
+    def draw(self, agents: int, generator: Generator) -> FloatArray:
+        """Everybody's."""
+        raise NotImplementedError
+
+
+class UniformMeans(DrawnMeans):
+    """Evenly spread."""
+
+    distribution: Literal["uniform"]
+
+    @property
+    def reach(self) -> float:
+        """Half the width of the distribution."""
+        return self.spread * 3**0.5
+
+    def draw(self, agents: int, generator: Generator) -> FloatArray:
+        """Uniform around the centre."""
+        return self.centre + generator.uniform(-self.reach, self.reach, agents)
+
+
+class NormalMeans(DrawnMeans):
+    """Normal, cut at `CUT` spreads."""
+
+    distribution: Literal["normal"]
+
+    @property
+    def reach(self) -> float:
+        """Where it is cut."""
+        return CUT * self.spread
+
+    def draw(self, agents: int, generator: Generator) -> FloatArray:
+        """Who would be beyond the cut is at it."""
+        deviations = generator.normal(0, self.spread, agents)
+        return self.centre + deviations.clip(-self.reach, self.reach)
+
+
+_KINDS = ["uniform", "normal"]
+
+
+def _known(value: Any) -> Any:
+    if isinstance(value, dict) and value.get("distribution") not in _KINDS:
+        seen = value.get("distribution")
+        raise ConfigError("distribution", seen, one_of(str(seen), _KINDS))
+    return value
+
+
+def _tag(value: Any) -> str:
+    if isinstance(value, dict):
+        return str(value["distribution"])
+    return value.distribution if isinstance(value, UniformMeans | NormalMeans) else "list"
+
+
+Means = Annotated[
+    Annotated[
+        Annotated[list[float], Field(min_length=1), Tag("list")]
+        | Annotated[UniformMeans, Tag("uniform")]
+        | Annotated[NormalMeans, Tag("normal")],
+        Discriminator(_tag),
+    ],
+    BeforeValidator(_known),
+]
+"""A list, one for each class; or a distribution."""

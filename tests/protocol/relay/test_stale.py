@@ -1,0 +1,266 @@
+"""A state that is an old one must not release again, and what is stored is what it goes on from."""
+
+from dataclasses import replace
+
+import pytest
+
+from colme.errors import (
+    LocalProtocolError,
+    SnapshotError,
+    StaleStateError,
+)
+from colme.network import Network
+from colme.privacy.mechanism import SeededLaplace
+from colme.protocol.agent import Agent
+from colme.protocol.board.digest import LAST_ORIGIN, Head, Page
+from colme.protocol.board.entry import Proof
+from colme.protocol.board.identity import InProcess
+from colme.protocol.board.messages import DigestMessage, RecordsMessage
+from colme.protocol.events import EVERYTHING, Begin, Part
+from colme.protocol.relay.exchange import BoardExchange
+from colme.protocol.relay.state import BoardState
+from support.boards import (
+    NOTHING_HELD,
+    PROFILE,
+    Releases,
+    exchange,
+    heard,
+    released,
+    sent_records,
+    through_json,
+    written,
+)
+
+
+class TestStale:
+    """A newer record of one's own shows that the state is an old one."""
+
+    def stopped(self, me: BoardExchange, own: Releases, number: int) -> str:
+        blocks, before = own.stream.blocks, me.state
+        own.due = 1
+        with pytest.raises(StaleStateError) as error:
+            me.step(Begin(number, (7,)))
+        assert own.stream.blocks == blocks, "no noise is spent"
+        assert me.state == before
+        return str(error.value)
+
+    def test_a_newer_one_stops_the_next_release(self) -> None:
+        own = Releases()
+        me = exchange("me", ["a"], own=own)
+        released(me, own, 1, 25)
+        effects = me.step(heard("a", RecordsMessage((written("me", sequence=2),))))
+        assert effects.persist >= {Part.EXCHANGE}, "it must not be forgotten again"
+        assert "(0, 1) as (incarnation, blocks), where others have (0, 2)" in self.stopped(
+            me, own, 2
+        )
+
+    def test_before_the_first_release_too(self) -> None:
+        own = Releases()
+        me = exchange("me", ["a"], own=own)
+        me.step(heard("a", RecordsMessage((written("me"),))))
+        self.stopped(me, own, 1)
+
+    def test_it_is_remembered(self) -> None:
+        own = Releases()
+        me = exchange("me", ["a"], own=own)
+        me.step(heard("a", RecordsMessage((written("me"),))))
+        again = exchange("me", ["a"], own=own)
+        again.resume(through_json(me.state))
+        self.stopped(again, own, 1)
+
+    def test_one_of_the_same_place_with_other_noise(self) -> None:
+        own = Releases()
+        me = exchange("me", ["a"], own=own)
+        released(me, own, 1, 25)
+        me.step(heard("a", RecordsMessage((written("me", mean=0.26),))))
+        assert "a new key" in self.stopped(me, own, 2)
+
+    def test_the_same_where_the_board_was_lost(self) -> None:
+        own = Releases()
+        released(exchange("me", ["a"], own=own), own, 1, 25)
+        me = exchange("me", ["a"], own=own)
+        me.step(heard("a", RecordsMessage((written("me", mean=0.26),))))
+        assert "another record of mine" in self.stopped(me, own, 2)
+
+    @pytest.mark.parametrize("draw", [25, 26])
+    def test_a_new_incarnation_goes_on(self, draw: int) -> None:
+        own = Releases()
+        own.stream.incarnation = 1
+        me = exchange("me", ["a"], own=own)
+        me.step(heard("a", RecordsMessage((written("me", sequence=9),))))
+        assert released(me, own, 1, draw).order == (1, 1)
+
+    def test_what_i_know_stops_nothing(self) -> None:
+        own = Releases()
+        me = exchange("me", ["a"], own=own)
+        first = released(me, own, 1, 25)
+        second = released(me, own, 2, 26)
+        for known in (first, second):
+            me.step(heard("a", RecordsMessage((known,))))
+        assert released(me, own, 3, 27).order == (0, 3)
+
+    def test_a_variance_declared_anew_waits_for_the_next_release(self) -> None:
+        own = Releases()
+        me = exchange("me", ["a"], own=own)
+        before = released(me, own, 1, 25)
+        own.profile = replace(own.profile, sigma2=0.05)
+        me.step(Begin(2, ()))
+        assert me.board.get(me.origin) == before, "two of one place would bar me"
+        assert released(me, own, 3, 26).variance == 0.05
+
+
+class TestAsking:
+    """A stored state may be an old one: it releases nothing before a neighbour has told."""
+
+    def restored(self, own: Releases) -> BoardExchange:
+        """After one block, with another one due."""
+        before = exchange("me", ["a", "b"], own=own)
+        released(before, own, 1, 25)
+        me = exchange("me", ["a", "b"], own=own)
+        me.resume(through_json(before.state))
+        own.due = 1
+        return me
+
+    def page(self, *heads: Head, last: str = LAST_ORIGIN) -> DigestMessage:
+        return DigestMessage(page=Page(after="", last=last, heads=heads), answer=True)
+
+    def test_until_then_it_asks_for_no_draw_and_takes_none(self) -> None:
+        own = Releases()
+        me = self.restored(own)
+        assert me.draws_due == ()
+        with pytest.raises(LocalProtocolError, match=r"1 draws.*before a neighbour has told"):
+            me.step(Begin(2, (7,)))
+        assert me.round == 1
+        effects = me.step(Begin(2, ()))
+        assert [type(message) for _, message in effects.send] == [DigestMessage] * 2
+        assert (own.stream.blocks, own.due) == (1, 1)
+
+    def test_any_that_knows_nothing_newer_lets_it_go_on(self) -> None:
+        held = Head.of(written("me", mean=0.25))
+        for told in (self.page(held), self.page(held, last="0" * 32), self.page(), NOTHING_HELD):
+            own = Releases()
+            me = self.restored(own)
+            me.step(heard("b", told))
+            assert len(me.draws_due) == 1
+            assert released(me, own, 2, 26).order == (0, 2)
+
+    def test_what_tells_nothing_of_mine_does_not(self) -> None:
+        newer = Head.of(written("me", sequence=2))
+        for told in (self.page(newer), self.page(last="0" * 32)):
+            me = self.restored(Releases())
+            me.step(heard("b", told))
+            assert me.draws_due == ()
+
+    def test_an_agent_that_was_not_restored_or_has_no_neighbours_asks_nobody(self) -> None:
+        for me in (exchange("me", ["a"], own=Releases(due=1)), self.alone()):
+            assert len(me.draws_due) == 1
+
+    def alone(self) -> BoardExchange:
+        me = exchange("me", [], own=Releases(due=1))
+        me.resume(BoardState())
+        return me
+
+    def test_an_old_state_noises_nothing_again(self) -> None:
+        """Real agents: it is put back to a state of before its last releases."""
+        network = Network.of_equals(
+            {"a": ["b"], "b": ["a", "c"], "c": ["b"]},
+            profile=PROFILE,
+            noise=SeededLaplace(1),
+            algorithm="relay",
+        )
+        agent = network.agents["a"]
+        for _ in range(60):
+            agent.observe(0.3)
+        old = Agent.restore(agent.settings, agent.snapshot())
+        waiting = old.counts
+        for _ in range(40):
+            network.run_round({"a": 0.3})
+        assert agent.counts.blocks > 0
+        network.agents = {**network.agents, "a": old}
+        network.run_round()  # It asks,
+        network.run_round()  # is told,
+        with pytest.raises(StaleStateError, match="others have"):
+            network.run_round()
+        assert old.counts == waiting, "no noise is spent"
+
+    def test_a_newest_state_goes_on(self) -> None:
+        network = Network.of_equals(
+            {"a": ["b"], "b": ["a"]}, profile=PROFILE, noise=SeededLaplace(1), algorithm="relay"
+        )
+        for _ in range(60):
+            network.run_round({"a": 0.3, "b": 0.3})
+        agent = network.agents["a"]
+        again = Agent.restore(agent.settings, agent.snapshot())
+        network.agents = {**network.agents, "a": again}
+        for _ in range(60):
+            network.run_round({"a": 0.3, "b": 0.3})
+        assert again.counts.blocks > agent.counts.blocks
+        assert again.counts.released == again._own.stream.closed_count
+
+
+class TestStored:
+    """The board is a part of the state that may be lost."""
+
+    def test_it_goes_on_from_what_was_stored_and_asks_all(self) -> None:
+        own = Releases()
+        me = exchange("me", ["a", "b"], own=own)
+        released(me, own, 1, 25)
+        liar = Proof.from_pair(written("liar", mean=0.1), written("liar", mean=0.2))
+        me.step(heard("a", RecordsMessage((written("far away"), liar))))
+        again = exchange("me", ["b", "c"], own=own)
+        again.resume(through_json(me.state))
+        assert again.state == me.state
+        effects = again.step(Begin(2, ()))
+        (page,) = again.board.pages()
+        digest = DigestMessage(page=page, answer=False)
+        assert effects.send == (("b", digest), ("c", digest))
+
+    def test_whoever_resumes_asks_again_whatever_it_has_sent_before(self) -> None:
+        me = exchange("me", ["a"])
+        assert len(me.step(Begin(1, ())).send) == 1
+        assert me.step(Begin(2, ())).send == ()
+        me.resume(me.state)
+        assert [type(message) for _, message in me.step(Begin(3, ())).send] == [DigestMessage]
+
+    def test_a_lost_board_is_had_again(self) -> None:
+        own = Releases()
+        mine = released(exchange("me", ["a"], own=own), own, 1, 25)
+        again = exchange("me", ["a"], own=own)
+        effects = again.step(Begin(2, ()))
+        assert sent_records(effects) == {"a": (mine,)}, "the very same: no second one of its place"
+        assert effects.persist == {Part.EXCHANGE}
+
+    @pytest.mark.parametrize(
+        ("text", "words"),
+        [
+            ("xyz", "hexadecimal"),
+            ("00", "record: saw '1 bytes'"),
+            (written("b").to_bytes().hex(), "one of this origin"),
+        ],
+    )
+    def test_damage_is_told(self, text: str, words: str) -> None:
+        me = exchange("me", ["a"])
+        entries = {written("b").origin: written("b").to_bytes().hex(), me.origin: text}
+        with pytest.raises(SnapshotError, match=words):
+            me.resume(BoardState(round=3, entries=entries))
+        assert me.state == BoardState()
+
+    def test_noise_that_was_spent_is_stored_before_anything_else_goes_out(self) -> None:
+        """Where a signature fails once, the tick after it owes what the failed one did."""
+
+        class Failing(InProcess):
+            failures = 1
+
+            def sign(self, content: bytes) -> bytes:
+                if self.failures:
+                    self.failures -= 1
+                    raise OSError("no key")
+                return super().sign(content)
+
+        own = Releases(due=1)
+        me = exchange("me", ["a"], own=own, identity=Failing("me"))
+        with pytest.raises(OSError, match="no key"):
+            me.step(Begin(1, (25,)))
+        effects = me.step(Begin(2, ()))
+        assert effects.persist == EVERYTHING
+        assert sent_records(effects) == {"a": (written("me", mean=0.25),)}

@@ -1,0 +1,100 @@
+"""Relay in whole studies: what it gains, whom it measures, what lies do to it."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from colme.errors import ConfigError
+from colme.sim.scenario import Scenario
+from colme.sim.study import Study
+from colme.sim.study.batch import Batch
+from colme.sim.study.runner import simulate
+
+AGENTS = 40
+
+
+def study(**fields: Any) -> Scenario:
+    """Two classes a standard deviation apart."""
+    return Scenario.build(
+        **{
+            "agents": AGENTS,
+            "graph": {"degree": 4},
+            "means": [0.2, 0.8],
+            "epsilon": 4.0,
+            "rounds": 200,
+            "runs": 8,
+            "recorded": 8,
+            "algorithms": [{"algorithm": "relay", "measured": 12}],
+        }
+        | fields
+    )
+
+
+def test_everybody_learns_on_a_path_of_others() -> None:
+    """Neighbours are of either class, and 40 hops are far: at the end the error is a fraction.
+
+    96 agents answer; the ratio has a standard error below 0.1.
+    """
+    path = [(a, a + 1) for a in range(AGENTS - 1)]
+    result = simulate(study(graph={"family": "edges", "edges": path}))
+    ratio = (result.mse / result.mse_local).squeeze()
+    assert float(ratio.isel(t=-1)) < 0.6
+
+
+def test_all_who_are_asked_stand_for_all() -> None:
+    """Asking everybody, the errors of those who answered are everybody's, as measured elsewhere."""
+    everybody = {"algorithm": "relay", "measured": AGENTS, "name": "everybody"}
+    some = {"algorithm": "relay", "measured": 12, "name": "some"}
+    result = simulate(study(algorithms=[everybody, some]))
+    local, alone = result.mse_local.squeeze(), result.mse_alone.squeeze()
+    # Single precision on one side.
+    np.testing.assert_allclose(alone.sel(algorithm="everybody"), local, rtol=1e-4)
+    share = alone.sel(algorithm="some") / local
+    assert ((share > 0.5) & (share < 2)).all()
+    assert not np.allclose(share, 1)
+
+
+def test_on_a_complete_graph_everybody_is_asked_and_with_others_a_few() -> None:
+    complete = study(graph={"family": "complete"}, algorithms=["relay"])
+    for scenario, asked in ((complete, AGENTS), (study(algorithms=["relay"]), 24)):
+        one = Study(scenario, scenario.graph.degrees[0])
+        (engine,) = Batch(one, 0, 1).engines
+        assert scenario.algorithms[0].asked(engine.world) == asked  # type: ignore[attr-defined]
+
+
+def test_records_of_others_come_later_where_a_hop_takes_longer() -> None:
+    """A path is 39 hops: at one in ten rounds nobody has heard of most, at first."""
+    path = {"family": "edges", "edges": [(a, a + 1) for a in range(AGENTS - 1)]}
+    slow = {"algorithm": "relay", "measured": 12, "hop": 10, "name": "slow"}
+    fast = {"algorithm": "relay", "measured": 12, "name": "fast"}
+    result = simulate(study(graph=path, algorithms=[slow, fast]))
+    early = result.answering_locally.squeeze().sel(t=result.t <= 30)
+    assert float(early.sel(algorithm="slow").mean()) > float(early.sel(algorithm="fast").mean())
+
+
+def test_liars_are_heard_and_not_measured() -> None:
+    """A third that says the same wrong thing, without noise: in the middle of the others."""
+    honest = simulate(study())
+    lying = simulate(study(liars={"kind": "constant", "value": 0.5, "share": 0.34}))
+    assert not np.allclose(honest.mse, lying.mse)
+    # Nobody is much worse off than alone for it: a factor of two is many standard errors.
+    assert float((lying.mse / lying.mse_alone).max()) < 2
+    assert np.isfinite(lying.coverage.isel(t=-1)).all()
+
+
+@pytest.mark.parametrize("claim", [{"count_times": 1000.0}, {"no_variance": True}, {"invented": 5}])
+@pytest.mark.parametrize("variance", ["known", "released"])
+def test_claims_change_what_others_answer(claim: dict[str, Any], variance: str) -> None:
+    lie = {"kind": "bias", "by": 0.1, "share": 0.2}
+    relay = {"algorithm": "relay", "measured": 12, "variance": variance}
+    plain = simulate(study(liars=lie, algorithms=[relay], runs=2))
+    bold = simulate(study(liars=lie | claim, algorithms=[relay], runs=2))
+    assert not np.allclose(plain.mse.isel(t=-1), bold.mse.isel(t=-1), rtol=1e-3)
+
+
+def test_a_table_is_refused_in_words() -> None:
+    with pytest.raises(ConfigError, match="hop"):
+        study(algorithms=[{"algorithm": "relay", "hop": 0}])
+    with pytest.raises(ConfigError, match="theta"):
+        study(algorithms=[{"algorithm": "relay", "theta": 1}])
