@@ -6,7 +6,7 @@ import pytest
 
 from colme.errors import StaleStateError
 from colme.node.config import Agreed
-from colme.node.peer import NEVER, Peer
+from colme.node.contact import NEVER, Contact
 from colme.node.session import Admission, Agreement
 from colme.node.wire import Reason, Refused, Standing, from_wire, pb
 
@@ -22,8 +22,8 @@ def admission(agreed: Agreed = AGREED) -> Admission:
     return Admission(Agreement.of(agreed))
 
 
-def b(standing: Standing = NEVER) -> Peer:
-    return Peer(name="b", standing=standing)
+def b(standing: Standing = NEVER) -> Contact:
+    return Contact(name="b", standing=standing)
 
 
 def hello_of(peer: Admission, standing: Standing) -> pb.Hello:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from colme.errors import LedgerError, StaleStateError, StoreError
-from colme.node.rounds import driver as driver_module
+from colme.node.driving import driver as driver_module
 from colme.node.state.database import FILE
 from colme.node.wire import Reason, Refused, Standing
 from colme.protocol.messages import ReleaseMessage

@@ -3,7 +3,7 @@
 import secrets
 
 from colme.errors import MessageError, StaleStateError
-from colme.node.peer import NEVER, Peer
+from colme.node.contact import NEVER, Contact
 from colme.node.session.agreement import Agreement
 from colme.node.wire import Reason, Refused, Standing, from_wire, pb, to_wire
 
@@ -37,7 +37,7 @@ class Admission:
         )
         return pb.Frame(hello=hello).SerializeToString()
 
-    def admit(self, peer: Peer, hello: pb.Hello, mine: Standing) -> pb.Welcome:
+    def admit(self, peer: Contact, hello: pb.Hello, mine: Standing) -> pb.Welcome:
         """A welcome for this neighbour, or Refused."""
         self._require_agreement(peer.name, hello)
         remembered = peer.standing

@@ -10,10 +10,20 @@ import grpc
 from grpc.aio import Server, ServicerContext, server
 
 from colme.errors import NetworkError
-from colme.node.peer import Peer, Peers
+from colme.node.contact import Contact, Contacts
 from colme.node.trust import Trust, server_options
-from colme.node.wire import SERVICE, Reason, Refused, message_in, parse_frame, pb, reply_of
-from colme.protocol.messages import RoundMessage
+from colme.node.wire import (
+    OLD_SERVICES,
+    PROTOCOL,
+    SERVICE,
+    Reason,
+    Refused,
+    message_in,
+    parse_frame,
+    pb,
+    reply_of,
+)
+from colme.protocol.messages import Message
 
 HELLO_SECONDS = 10.0
 """How long a caller may take to prove who it is and to say hello."""
@@ -32,7 +42,7 @@ class Door(Protocol):
         """Let a neighbour in, or raise Refused."""
         ...
 
-    def receive(self, peer: str, message: RoundMessage) -> None:
+    def receive(self, peer: str, message: Message) -> None:
         """Take a message, or raise Refused."""
         ...
 
@@ -52,7 +62,7 @@ class Door(Protocol):
 class Listener:
     """Takes the sessions of pinned neighbours, one for each, and nobody else's."""
 
-    def __init__(self, address: str, trust: Trust, peers: Peers, door: Door) -> None:
+    def __init__(self, address: str, trust: Trust, peers: Contacts, door: Door) -> None:
         self.port = 0
         self._address = address
         self._trust = trust
@@ -70,8 +80,14 @@ class Listener:
         self._server = server(options=server_options())
         handler: grpc.RpcMethodHandler[bytes, bytes]
         handler = grpc.stream_stream_rpc_method_handler(self._call)
+        old: grpc.RpcMethodHandler[bytes, bytes]
+        old = grpc.stream_stream_rpc_method_handler(self._old_call)
+        services = {SERVICE: handler, **dict.fromkeys(OLD_SERVICES, old)}
         self._server.add_generic_rpc_handlers(
-            (grpc.method_handlers_generic_handler(SERVICE, {"Session": handler}),)
+            tuple(
+                grpc.method_handlers_generic_handler(name, {"Session": one})
+                for name, one in services.items()
+            )
         )
         credentials = self._trust.server_credentials(self._met_in_a_thread)
         try:
@@ -126,6 +142,16 @@ class Listener:
         finally:
             self._connections.discard(context.peer())
 
+    async def _old_call(self, _: AsyncIterator[bytes], context: Context) -> None:
+        """A neighbour of an earlier version is told so, in words that it understands."""
+        try:
+            peer = self._identify(context).name
+            seen, expected = "an earlier version of colme", f"{PROTOCOL}: update it"
+            raise Refused(Reason.OTHER_CONFIGURATION, peer, "agreed.protocol", seen, expected)
+        except Refused as error:
+            self._door.kept_out(error)
+            await context.write(reply_of(error))
+
     async def _session(self, frames: AsyncIterator[bytes], context: Context) -> None:
         try:
             peer = self._identify(context)
@@ -146,7 +172,7 @@ class Listener:
         if not frame.hello.check:
             await self._serve(peer, frame.hello.standing.epoch, frames, context)
 
-    def _identify(self, context: Context) -> Peer:
+    def _identify(self, context: Context) -> Contact:
         if context.peer() not in self._connections:
             self._connections.add(context.peer())
             if self._handshakes:
@@ -160,20 +186,20 @@ class Listener:
             )
         return self._peers[name]
 
-    def _welcome(self, peer: Peer, hello: pb.Hello) -> pb.Welcome:
+    def _welcome(self, peer: Contact, hello: pb.Hello) -> pb.Welcome:
         welcome = self._door.admit(peer.name, hello)
         epoch, received = peer.received
         welcome.received = received if epoch == hello.standing.epoch else 0
         return welcome
 
-    def _take_over(self, peer: Peer) -> None:
+    def _take_over(self, peer: Contact) -> None:
         """A new session means that the old one is broken, whether or not it is known here."""
         before, peer.session = peer.session, asyncio.current_task()
         if before is not None:
             before.cancel()
 
     async def _serve(
-        self, peer: Peer, epoch: int, frames: AsyncIterator[bytes], context: Context
+        self, peer: Contact, epoch: int, frames: AsyncIterator[bytes], context: Context
     ) -> None:
         try:
             async for data in frames:
@@ -197,7 +223,7 @@ class Listener:
             if peer.session is asyncio.current_task():
                 peer.session = None
 
-    def _take(self, peer: Peer, epoch: int, frame: pb.Frame) -> None:
+    def _take(self, peer: Contact, epoch: int, frame: pb.Frame) -> None:
         known_epoch, received = peer.received
         if known_epoch == epoch and frame.sequence <= received:
             raise Refused(

@@ -18,7 +18,7 @@ EARLY_MESSAGES = 6
 
 
 @dataclass(slots=True, kw_only=True)
-class Peer:
+class Contact:
     """Shared by those who speak with it, hear it, drive rounds with it and store what it told."""
 
     name: str
@@ -55,6 +55,12 @@ class Peer:
     returned: tuple[int, float] = (0, -inf)
     """The epoch of the last hello that made me wait for it, and when that was."""
 
+    # Boards.
+    vouched_for: set[str] = field(default_factory=set)
+    """The origins on my board that it brought first."""
+    pages: int = 0
+    """Of its digests, since my last tick."""
+
     @classmethod
     def all_of(cls, config: NodeConfig, standings: Mapping[str, Standing]) -> dict[str, Self]:
         """The configured ones, with what is stored of each, in order of their names."""
@@ -76,9 +82,9 @@ class Peer:
             self.remember(Standing(epoch=self.standing.epoch, round=round_))
 
 
-Peers = Mapping[str, Peer]
+Contacts = Mapping[str, Contact]
 
 
-def names(peers: Iterable[Peer]) -> list[str]:
+def names(peers: Iterable[Contact]) -> list[str]:
     """For words to the owner."""
     return [one.name for one in peers]

@@ -1,19 +1,20 @@
 """First stored, then sent: what an agent asks for, in order, one transaction after the other."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
+from typing import Any
 
 from colme.errors import StoreError
+from colme.node.contact import Contacts
 from colme.node.metrics import Metrics
-from colme.node.peer import Peers
 from colme.node.state import Commit, Store
 from colme.node.wire import encode
 from colme.privacy.ledger import Ledger, entry_between
 from colme.protocol.agent import Agent
 from colme.protocol.events import EVERYTHING, Effects, Part
-from colme.protocol.messages import ReleaseMessage, RoundMessage, of_round
+from colme.protocol.messages import Message, ReleaseMessage
 
 
 @dataclass(slots=True)
@@ -22,7 +23,7 @@ class _Pending:
 
     persist: frozenset[Part] = frozenset()
     """The parts of the agent that have changed since the last transaction began."""
-    send: list[tuple[str, RoundMessage]] = field(default_factory=list)
+    send: list[tuple[str, Message]] = field(default_factory=list)
     stored: list["asyncio.Future[None]"] = field(default_factory=list)
     marks: dict[str, int] = field(default_factory=dict)
 
@@ -37,9 +38,9 @@ class Journal:
     def __init__(
         self,
         store: Store,
-        peers: Peers,
+        peers: Contacts,
         *,
-        post: Callable[[str, RoundMessage], None],
+        post: Callable[[str, Message], None],
         metrics: Metrics,
         marks: Mapping[str, int],
     ) -> None:
@@ -72,13 +73,12 @@ class Journal:
 
     def apply(self, effects: Effects) -> None:
         """Send at once if nothing has to be stored or sent before; else once it is."""
-        send = [(peer, of_round(message)) for peer, message in effects.send]
         if not effects.persist and not self._committing and self._pending.empty:
-            for peer, message in send:
+            for peer, message in effects.send:
                 self._post(peer, message)
             return
         self._pending.persist |= effects.persist
-        self._pending.send += send
+        self._pending.send += effects.send
         self._work.set()
 
     def store(
@@ -127,6 +127,16 @@ class Journal:
             finally:
                 self._committing = False
 
+    def _written(
+        self, parts: frozenset[Part], send: Sequence[tuple[str, Message]]
+    ) -> dict[str, Any]:
+        """What a commit has of the agent itself, and the release in what is sent once it is."""
+        released = [message for _, message in send if isinstance(message, ReleaseMessage)]
+        return {
+            "snapshot": self._agent.snapshot(parts),
+            "released": encode(released[-1]) if released else None,
+        }
+
     async def _commit(self, pending: _Pending) -> None:
         if pending.persist or pending.stored:
             # A part alone is no state yet where there is none.
@@ -134,11 +144,9 @@ class Journal:
             # No await from here to the commit: ledger entry, snapshot and bytes are of one moment,
             # or what was noised meanwhile would be stored as released, and not be listed.
             ledger, number = Ledger.of(self._agent), self._agent.round
-            released = [m for _, m in pending.send if isinstance(m, ReleaseMessage)]
             news = [peer for peer in self._peers.values() if not peer.standing_is_stored]
             commit = Commit(
-                snapshot=self._agent.snapshot(parts),
-                released=encode(released[-1]) if released else None,
+                **self._written(parts, pending.send),
                 entry=entry_between(self._ledger, ledger, round=number),
                 told={name: number for name, one in self._peers.items() if one.is_audience},
                 standings={peer.name: peer.standing for peer in news},
