@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from colme.network import NoiseSource
 from colme.node.boards import BoardsDriver, Speakers
 from colme.node.config import NodeConfig
 from colme.node.contact import Contact, Contacts
@@ -141,6 +142,17 @@ def somebody(number: int) -> Ed25519:
     return Ed25519.from_bytes(bytes(28) + (1000 + number).to_bytes(4))
 
 
+def settings_of(neighbours: tuple[str, ...] = ("b", "c"), *, squares: bool = False) -> Settings:
+    """Of agent `me`."""
+    return Settings(
+        name="me",
+        neighbours=neighbours,
+        profile=PROFILE,
+        algorithm=Relay(release_squares=squares),
+        identity=ME,
+    )
+
+
 @asynccontextmanager
 async def boarded(
     folder: Path,
@@ -150,15 +162,11 @@ async def boarded(
     behind: int = 100,
     roster: tuple[str, ...] | None = None,
     state_lost: bool = False,
+    squares: bool = False,
+    noise: NoiseSource | None = None,
 ) -> AsyncIterator[Boarded]:
     """The driver of agent `me`, storing and sending but not begun."""
-    settings = Settings(
-        name="me",
-        neighbours=neighbours,
-        profile=PROFILE,
-        algorithm=Relay(release_squares=False),
-        identity=ME,
-    )
+    settings = settings_of(neighbours, squares=squares)
     one = Boarded(folder, ME)
     one.metrics = Metrics(settings.neighbours, PROFILE.epsilon)
     one.peers = {name: Contact(name=name) for name in settings.neighbours}
@@ -168,7 +176,7 @@ async def boarded(
             settings,
             one.store,
             one.peers,
-            noise=one.noise,
+            noise=noise or one.noise,
             supply=None,
             post=one.post,
             interval=interval,
