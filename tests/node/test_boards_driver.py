@@ -90,7 +90,7 @@ def test_a_newer_record_of_its_own_stops_it_before_noise_is_drawn(tmp_path: Path
             await one.driver.observe([0.25] * 40)
             one.tell("c", written(ME, sequence=3))
             one.driver.start(0)
-            await until(lambda: one.failures)
+            await until(lambda: len(one.failures) == 2)  # When it comes, and at the tick.
             assert isinstance(one.failures[0], StaleStateError)
             assert "--state-lost" in str(one.failures[0])
             assert one.draws == []
