@@ -16,16 +16,15 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from colme.graph import IntArray
 from colme.sim.scenario import Scenario
-from colme.sim.study import precision, simulate, study
+from colme.sim.study import precision, simulate
 
 SEEDS = 100
+ROUNDS = 4_000
 
 
 def errors() -> None:
     """Over graph families, placements, algorithms and numbers of runs."""
-    study.recorded_rounds = last_round
     families = ("random-regular", "erdos-renyi", "scale-free")
     placements: dict[str, dict[str, Any]] = {
         "random classes": {},
@@ -41,6 +40,7 @@ def errors() -> None:
                         graph={"family": family, "degree": 4},
                         epsilon=4,
                         rounds=100,
+                        recorded=[100],
                         runs=runs,
                         seed=seed,
                         algorithms=["oracle", "tracking"],
@@ -56,7 +56,6 @@ def errors() -> None:
 
 def graphs() -> None:
     """One class and three, two epsilons."""
-    study.recorded_rounds = every_round
     hubs = nx.cycle_graph(5)
     hubs.add_edges_from((hub, 5 + 39 * hub + leaf) for hub in range(5) for leaf in range(39))
     hard = {
@@ -76,7 +75,6 @@ def graphs() -> None:
 
 def unlike() -> None:
     """Coins, and a beta distribution whose variance goes with its mean."""
-    study.recorded_rounds = every_round
     for data in ({"distribution": "bernoulli"}, {"distribution": "beta", "concentration": 4.0}):
         for degree in (5, 20):
             words = f"{data['distribution']} of means .01, .03, .3, r = {degree}"
@@ -84,21 +82,16 @@ def unlike() -> None:
             report(words, [0.5, 1, 4], **fields)
 
 
-def last_round(rounds: int, at_most: int | None = None) -> IntArray:
-    """Nothing else is looked at."""
-    return np.array([rounds])
-
-
-def every_round(rounds: int, at_most: int | None = None) -> IntArray:
-    """Nothing can hide between them."""
-    return np.arange(1, rounds + 1)
-
-
 def report(words: str, epsilons: Iterable[float], **fields: Any) -> None:
     """The worst round of each epsilon."""
     for epsilon in epsilons:
         scenario = Scenario.build(
-            epsilon=epsilon, rounds=4000, runs=32, algorithms=["tracking"], **fields
+            epsilon=epsilon,
+            rounds=ROUNDS,
+            recorded=list(range(1, ROUNDS + 1)),  # nothing can hide between them
+            runs=32,
+            algorithms=["tracking"],
+            **fields,
         )
         result = simulate(scenario).isel(degree=0, epsilon=0, algorithm=0)
         ratio = (result.mse / result.mse_local).values

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from colme.algorithms import resolved
 from colme.rules.decision import ThresholdRule
 from colme.rules.release import Release
 from colme.sim.engines import (
@@ -76,7 +77,11 @@ class Nowhere(Engine):
 
 
 EVERY: dict[str, object] = {
-    **{name: name for name in NAMES},
+    **{
+        name: {"algorithm": name, "measured": 3} if resolved(name) == "relay" else name
+        for name in NAMES
+    },
+    "relay, released": {"algorithm": "relay", "variance": "released", "measured": 3},
     "tracking, released": {"algorithm": "tracking", "variance": "released"},
     "a rule of one's own": {"algorithm": "paper", "rule": Shrinking()},
     "a baseline of one's own": {"algorithm": Halfway, "part": 0.25},
@@ -91,6 +96,8 @@ def scenario(algorithm: object, **changes: Any) -> Scenario:
         "graph": {"degree": 4},
         "epsilon": [4.0, float("inf")],
         "rounds": ROUNDS,
+        "recorded": 15,
+        "eventful": False,
         "runs": 32,
         "seed": 4,
         "algorithms": [algorithm],

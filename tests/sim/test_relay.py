@@ -25,6 +25,7 @@ def study(**fields: Any) -> Scenario:
             "rounds": 200,
             "runs": 8,
             "recorded": 8,
+            "eventful": False,
             "algorithms": [{"algorithm": "relay", "measured": 12}],
         }
         | fields
@@ -53,6 +54,23 @@ def test_all_who_are_asked_stand_for_all() -> None:
     share = alone.sel(algorithm="some") / local
     assert ((share > 0.5) & (share < 2)).all()
     assert not np.allclose(share, 1)
+
+
+def test_those_who_are_to_be_asked_can_be_named() -> None:
+    """Four agents and the others: their errors add up to everybody's."""
+    groups = [list(range(4)), list(range(4, AGENTS)), list(range(AGENTS))]
+    named = [{"algorithm": "relay", "measured": group, "name": f"{len(group)}"} for group in groups]
+    result = simulate(study(algorithms=named)).squeeze()
+    # Fits that begin elsewhere end a little elsewhere; exact means are the same to the bit or two.
+    for error, tolerance in ((result.mse, 0.01), (result.mse_alone, 1e-9)):
+        few, others, everybody = error.values
+        np.testing.assert_allclose((4 * few + 36 * others) / 40, everybody, rtol=tolerance)
+        assert not np.allclose(few, others, rtol=0.01)
+
+
+def test_rounds_to_be_recorded_can_be_named() -> None:
+    result = simulate(study(recorded=[3, 200, 40], eventful=False, runs=1))
+    assert result.t.values.tolist() == [3, 40, 200]
 
 
 def test_on_a_complete_graph_everybody_is_asked_and_with_others_a_few() -> None:
@@ -98,3 +116,13 @@ def test_a_table_is_refused_in_words() -> None:
         study(algorithms=[{"algorithm": "relay", "hop": 0}])
     with pytest.raises(ConfigError, match="theta"):
         study(algorithms=[{"algorithm": "relay", "theta": 1}])
+    with pytest.raises(
+        ConfigError, match=r"algorithms.0.measured: saw \[40\], expected agents 0 to 39"
+    ):
+        study(algorithms=[{"algorithm": "relay", "measured": [40]}])
+
+
+@pytest.mark.parametrize("rounds", [[], [0], [1, 201]])
+def test_only_rounds_that_there_are_can_be_recorded(rounds: list[int]) -> None:
+    with pytest.raises(ConfigError, match="recorded"):
+        study(recorded=rounds)

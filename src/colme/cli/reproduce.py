@@ -1,19 +1,25 @@
-"""`colme reproduce`: the paper's figure, and its claims one by one."""
+"""`colme reproduce`: the paper's figure with its claims one by one, and those beyond it."""
 
 from typing import Annotated
 
 import typer
+import xarray as xr
 from rich.console import Console
+from rich.table import Table
 
 from colme.cli import running
+from colme.cli.harm import harm
 from colme.cli.running import Out, Seed, Threads
-from colme.report import curves
+from colme.report import curves, gain
 from colme.report.harm import error_and_harm
 from colme.sim.figures import PAPER
 from colme.sim.figures import figure1 as paper
 from colme.sim.figures import figure2 as beyond
+from colme.sim.figures import figure3 as relayed
+from colme.sim.figures.traffic import average_bytes
 
-reproduce = typer.Typer(help="Reproduce a figure of the paper, with its claims measured.")
+reproduce = typer.Typer(help="Reproduce a figure of the paper, or one beyond it, with its numbers.")
+reproduce.command()(harm)
 
 
 @reproduce.callback()
@@ -94,3 +100,62 @@ def figure2(
                     f" at t = {worst}"
                 )
     console.print("Saved", *map(str, paths))
+
+
+@reproduce.command()
+def figure3(
+    out: Out,
+    quick: Annotated[
+        bool,
+        typer.Option(
+            "--quick",
+            help=f"{relayed.QUICK_RUNS} runs of {relayed.QUICK_ROUNDS:,} rounds: about a minute.",
+        ),
+    ] = False,
+    runs: Annotated[
+        int | None, typer.Option(help=f"Runs.  {relayed.RUNS} if not given.", min=2)
+    ] = None,
+    seed: Seed = 1,
+    threads: Threads = None,
+) -> None:
+    """Figure 3, beyond the paper: relay beside tracking and the paper's own.
+
+    Same setting, same privacy, same graphs: error as a multiple of Local (figure3), error itself
+    (figure3-error) and bytes per edge and round (figure3-traffic).
+    """
+    runs = runs or (relayed.QUICK_RUNS if quick else relayed.RUNS)
+    scenario = relayed.study(runs, seed, quick=quick)
+    dataset = running.run(scenario, out=out, threads=threads, label="figure 3", name="figure3")
+    names = {page: "figure3" if page == "gain" else f"figure3-{page}" for page in gain.PAGES}
+    paths = [
+        path
+        for page, name in names.items()
+        for path in curves.save(gain.page(dataset, page), out, name)
+    ]
+    console = Console()
+    console.print(_gains(dataset))
+    console.print("Saved", *map(str, paths), soft_wrap=True)
+
+
+def _gains(dataset: xr.Dataset) -> Table:
+    """MSE / Local at some rounds, how near to Ideal the end is, and what was sent for it."""
+    rounds = [int(dataset.t.sel(t=t, method="nearest")) for t in (30, 100, 300, 1_000)]
+    rounds.append(int(dataset.t[-1]))
+    table = Table(title=f"MSE / Local, {dataset.attrs['runs']} runs")
+    headings = [f"t = {t:,}" for t in rounds]
+    for heading in ("r", "epsilon", "algorithm", *headings, "MSE / class's Ideal", "bytes"):
+        table.add_column(heading, justify="left" if heading == "algorithm" else "right")
+    for degree in dataset.degree.values:
+        for epsilon in dataset.epsilon.values:
+            for algorithm in dataset.algorithm.values:
+                cell = dataset.sel(algorithm=algorithm, epsilon=epsilon, degree=degree)
+                end = cell.isel(t=-1)
+                table.add_row(
+                    f"{degree:g}",
+                    f"{epsilon:g}",
+                    str(algorithm),
+                    *(f"{float(cell.mse.sel(t=t) / cell.mse_alone.sel(t=t)):.3g}" for t in rounds),
+                    f"{float(end.mse / end.mse_class_ideal):.3g}",
+                    f"{float(average_bytes(cell)):.3g}",
+                )
+    return table

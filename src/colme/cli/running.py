@@ -30,8 +30,23 @@ def prepare_folder(out: Path) -> None:
         raise ConfigError("--out", str(out), f"a folder to write to ({error.strerror})") from None
 
 
+def run_once(scenario: Scenario, *, out: Path, threads: int | None, label: str) -> xr.Dataset:
+    """Batch by batch; a result that is in `out` already is not computed again."""
+    name = Checkpoint.identity(scenario)
+    path = out / f"{name}.nc"
+    if path.exists():
+        return study.load(path)
+    return run(scenario, out=out, threads=threads, label=label, name=name, by_batch=True)
+
+
 def run(
-    scenario: Scenario, *, out: Path | None, threads: int | None, label: str, name: str = "result"
+    scenario: Scenario,
+    *,
+    out: Path | None,
+    threads: int | None,
+    label: str,
+    name: str = "result",
+    by_batch: bool = False,
 ) -> xr.Dataset:
     """Simulate with a progress bar on a terminal; keep finished batches and the result in `out`."""
     checkpoint = None
@@ -57,7 +72,9 @@ def run(
             if speed:
                 progress.update(task, rate=f"{speed:,.0f} run-rounds/s")
 
-        dataset = study.simulate(scenario, threads=threads, checkpoint=checkpoint, report=report)
+        dataset = study.simulate(
+            scenario, threads=threads, checkpoint=checkpoint, report=report, by_batch=by_batch
+        )
     if out is not None and checkpoint is not None:
         study.save(dataset, out / f"{name}.nc")
         checkpoint.remove()

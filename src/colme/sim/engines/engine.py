@@ -136,7 +136,7 @@ class World:
         middles = self.setting.midpoints[self.placed]
         if self.setting.common_bounds:
             return np.asarray(middles)
-        return np.asarray(middles + self.truth - self.setting.means[self.placed])
+        return np.asarray(middles + (self.truth - self.setting.means[self.placed]))
 
     def heard(self, level: int) -> list[list[Profile]]:
         """For each run, everybody's profile as the others hear of it: a liar's as it claims."""
@@ -227,6 +227,9 @@ class AlgorithmTable(Table):
     def allows_liars(self) -> bool:
         """Whether agents may lie; else it is not known what that would do."""
         return False
+
+    def check(self, agents: int) -> None:
+        """Whether its options fit so many agents."""
 
     @property
     def label(self) -> str:

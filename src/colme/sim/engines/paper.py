@@ -278,6 +278,10 @@ class PaperTable(AlgorithmTable):
             raise ConfigError(error.field, seen, one_of(error.field, known)) from None
         return self
 
+    def check(self, agents: int) -> None:
+        """Whether the rule's options do."""
+        self.rule_in(Situation(agents=agents, degree=1, epsilon=1))
+
     @property
     def engine(self) -> type[Engine]:
         """The SIMD kernel."""

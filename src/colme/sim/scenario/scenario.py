@@ -13,10 +13,9 @@ from colme import naming
 from colme.configuration import Table, read_toml, validated
 from colme.errors import ConfigError
 from colme.graph import Graph, IntArray
-from colme.rules.decision import Situation
 from colme.rules.release import Profile, largest_variance
 from colme.sim import graphs
-from colme.sim.engines import BoolArray, FloatArray, PaperTable
+from colme.sim.engines import BoolArray, FloatArray
 from colme.sim.scenario import legacy
 from colme.sim.scenario.algorithms import AnyAlgorithm
 from colme.sim.scenario.distributions import Data, Shape, Uniform, WithSigma
@@ -51,8 +50,8 @@ class Scenario(Table):
     liars: AnyLying | None = None
     drift: AnyDrift | None = None
     rounds: int = Field(1000, ge=1)
-    recorded: int | None = Field(None, ge=2)
-    """At most so many rounds, evenly spaced on a log scale; if not given, about 150."""
+    recorded: Annotated[int, Field(ge=2)] | list[int] | None = None
+    """At most so many rounds, evenly spaced on a log scale, or which; if not given, about 150."""
     eventful: bool = True
     """Whether rounds in which something happens, a release or a jump, are recorded besides."""
     runs: int = Field(32, ge=1)
@@ -106,7 +105,7 @@ class Scenario(Table):
         self._check_means()
         self._check_unkind()
         self.profiles()
-        self._check_rules()
+        self._check_options()
         for degree in self.graph.degrees:
             self.graph.draw(self.agents, degree, np.random.default_rng(0))
 
@@ -144,6 +143,10 @@ class Scenario(Table):
             raise ConfigError("liars", seen, f"fewer than the {self.agents} agents")
         if isinstance(self.drift, Jump) and self.drift.by is None and self._one_mean:
             raise ConfigError("drift.by", None, "a distance: there is no other class to jump to")
+        if isinstance(self.recorded, list) and not (
+            self.recorded and all(1 <= t <= self.rounds for t in self.recorded)
+        ):
+            raise ConfigError("recorded", self.recorded, f"rounds from 1 to {self.rounds}")
         if not self.eventful and self.recorded is None:
             raise ConfigError("eventful", False, "so many recorded rounds beside it")
 
@@ -170,16 +173,14 @@ class Scenario(Table):
             expected = "data whose range has room for 2^21 numbers there"
             raise ConfigError("means", self.means, expected)
 
-    def _check_rules(self) -> None:
-        """Whether a rule's own options fit this many agents."""
+    def _check_options(self) -> None:
+        """Whether an algorithm's own options fit this many agents."""
         for number, table in enumerate(self.algorithms):
-            if isinstance(table, PaperTable):
-                situation = Situation(agents=self.agents, degree=1, epsilon=1)
-                try:
-                    table.rule_in(situation)
-                except ConfigError as error:
-                    error.field = f"algorithms.{number}.{error.field}"
-                    raise
+            try:
+                table.check(self.agents)
+            except ConfigError as error:
+                error.field = f"algorithms.{number}.{error.field}"
+                raise
 
     @property
     def class_means(self) -> list[float]:

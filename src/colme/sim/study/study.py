@@ -15,14 +15,16 @@ GRAPHS = 8
 """Of a study, at least, or as many as it has runs."""
 
 
-def recorded_rounds(rounds: int, at_most: int | None = None) -> IntArray:
+def recorded_rounds(rounds: int, asked: int | list[int] | None = None) -> IntArray:
     """Up to about 150 rounds: evenly spaced ones, and early ones evenly spaced on a log scale.
 
-    Or `at_most` so many, on a log scale alone. A study adds those in which something happens to
-    an algorithm (`Engine.eventful`) or to the truth.
+    Or at most as many as asked for, on a log scale alone, or those themselves. A study adds those
+    in which something happens to an algorithm (`Engine.eventful`) or to the truth.
     """
-    if at_most is not None:
-        chosen = np.geomspace(1, rounds, at_most)
+    if isinstance(asked, list):
+        chosen = np.array(asked)
+    elif asked is not None:
+        chosen = np.geomspace(1, rounds, asked)
     else:
         linear, early = np.linspace(0, rounds, 101)[1:], np.geomspace(1, rounds, 60)
         chosen = np.concatenate([linear, early])

@@ -1,11 +1,12 @@
 """The engine: entrants that share keys and unit noise, and the table of options."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
+from colme.errors import ConfigError
 from colme.graph import IntArray
 from colme.protocol.board.board import CAPACITY
 from colme.rules.weighing import WeighedBlocks
@@ -20,7 +21,7 @@ MEASURED = 24
 RELEASES_WATCHED = 20
 """At most, of each schedule."""
 
-_KEYS, _UNITS = 11, 12  # random streams; 13 is for squares; those before are others'
+_KEYS, _UNITS = 21, 22  # random streams; 23 is for squares; those before are others'
 
 
 class RelayTable(AlgorithmTable):
@@ -28,9 +29,9 @@ class RelayTable(AlgorithmTable):
 
     algorithm: Literal["relay"]
     variance: Literal["known", "released"] = "known"
-    measured: int | None = Field(None, ge=1)
-    """Agents, drawn at random for each graph, whose answers are computed. None: all where everybody
-    is everybody's neighbour, else 24."""
+    measured: Annotated[int, Field(ge=1)] | Annotated[list[int], Field(min_length=1)] | None = None
+    """How many agents, drawn at random for each graph, have their answers computed; or which. None:
+    all where everybody is everybody's neighbour, else 24."""
     capacity: int = Field(CAPACITY, ge=1)
     hop: int = Field(1, ge=1)
     """Rounds that a record takes from one agent to the next."""
@@ -50,8 +51,15 @@ class RelayTable(AlgorithmTable):
         """They lie in their records."""
         return True
 
-    def asked(self, world: World) -> int:
-        """How many agents are."""
+    def check(self, agents: int) -> None:
+        """Whether those who are asked are there."""
+        if isinstance(self.measured, list) and not all(0 <= a < agents for a in self.measured):
+            raise ConfigError("measured", self.measured, f"agents 0 to {agents - 1}")
+
+    def asked(self, world: World) -> int | list[int]:
+        """How many agents are, or which."""
+        if isinstance(self.measured, list):
+            return self.measured
         agents = world.graph.agents
         complete = bool((world.graph.degrees == agents - 1).all())
         return min(agents, self.measured or (agents if complete else MEASURED))

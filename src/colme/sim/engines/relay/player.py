@@ -18,9 +18,12 @@ from colme.sim.engines.relay.lies import Lies
 from colme.sim.engines.relay.traffic import Traffic
 from colme.sim.kernel import advance_releases, most_in, new_plan, new_releases
 
-_ASKED = 14  # a random stream; those before are others'
+_ASKED = 24  # a random stream; those before are others'
 
 BYTES_OF_A_NUMBER = 8
+
+REMEMBERED = 16
+"""Releases of everybody, at least."""
 
 FIRST_COUNTED = 10
 """Released samples from which on an interval is held to what it promises."""
@@ -36,14 +39,16 @@ class Player:
         level: int,
         *,
         squares: bool,
-        asked: int,
+        asked: int | list[int],
         capacity: int,
         hop: int,
     ) -> None:
         setting, graph = world.setting, world.graph
         self._world, self.squares = world, squares
         lots = np.random.default_rng([setting.seed, _ASKED, world.numbers[0]])
-        self._asked = np.sort(lots.choice(graph.agents, asked, replace=False))
+        if isinstance(asked, int):
+            asked = lots.choice(graph.agents, asked, replace=False).tolist()
+        self._asked = np.unique(asked)
         self._boards = boards_of(graph, names, self._asked, capacity=capacity, hop=hop)
         # Only those whose records are on the board of somebody who is asked matter.
         self._origins = self._boards.origins
@@ -61,9 +66,8 @@ class Player:
         self._lies = None if world.liars is None else Lies(world, world.liars, self._origins)
         # Epsilon and range are an agent's own; the variance is its class's, another in every run.
         self._sigma2 = np.array([[run[b].sigma2 for run in profiles] for b in self._origins])
-        self._released = new_releases(
-            self._plan, self._midpoint, most_in(self._plan, self._boards.longest)
-        )
+        remembered = max(REMEMBERED, most_in(self._plan, self._boards.longest))
+        self._released = new_releases(self._plan, self._midpoint, remembered)
         self._learned: dict[tuple[int, int], Models | None] = {}
         self._traffic = Traffic(graph, names, setting.rounds, lots, capacity=capacity, hop=hop)
         held = (self._boards.lag[0] < setting.rounds).sum()
@@ -72,26 +76,30 @@ class Player:
 
     def advance(self, chunk: Chunk, units: Array) -> None:
         """Take in samples, close blocks; count what crosses edges."""
-        rounds = range(chunk.first, chunk.last + 1)
-        counts = np.array([self._world.counts(t)[self._origins] for t in rounds])
         everybody = self._origins.size == self._world.graph.agents
-        means = chunk.data if everybody else chunk.data[:, self._origins]
+        means = np.ascontiguousarray(chunk.data if everybody else chunk.data[:, self._origins])
         mine = units if everybody else units[:, :, self._origins]
-        before = self._released.closed.copy()
-        advance_releases(
-            chunk.first, counts, np.ascontiguousarray(means), mine, self._plan, self._released
-        )
-        places = len(self._released.round)
-        told: dict[int, FloatArray] = {}
-        for b in np.flatnonzero(self._released.closed > before).tolist():
-            for k in range(before[b], self._released.closed[b]):
-                t = int(self._released.round[k % places, b])
+        # No more rounds at a time than releases are remembered: each is told of, too.
+        for first in range(chunk.first, chunk.last + 1, len(self._released.round)):
+            rounds = range(first, min(first + len(self._released.round), chunk.last + 1))
+            counts = np.array([self._world.counts(t)[self._origins] for t in rounds])
+            before = self._released.closed.copy()
+            part = means[first - chunk.first :][: len(rounds)]
+            advance_releases(first, counts, part, mine, self._plan, self._released)
+            self._tell(before, chunk)
+
+    def _tell(self, before: IntArray, chunk: Chunk) -> None:
+        """What was released since so many blocks were closed goes out; liars say something else."""
+        released, told = self._released, dict[int, FloatArray]()
+        for b in np.flatnonzero(released.closed > before).tolist():
+            for place in np.arange(before[b], released.closed[b]) % len(released.round):
+                t = int(released.round[place, b])
                 self._traffic.release(int(self._origins[b]), t)
                 if self._lies is not None:
                     if t not in told:
                         told[t] = self._lies.told(t, chunk.data[t - chunk.first], self._sd())
                     lying = self._lies.lying(b)
-                    self._released.mean[k % places, b, lying] = told[t][b, lying]
+                    released.mean[place, b, lying] = told[t][b, lying]
 
     def _sd(self) -> FloatArray:
         """[O, runs]: the standard deviations of everybody's latest release."""

@@ -1,0 +1,134 @@
+"""`colme reproduce harm`: what relay is worth and what it may cost, cell by cell, against bars."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+import xarray as xr
+from rich.console import Console
+from rich.table import Table
+
+from colme.cli import running
+from colme.cli.running import Out, Seed, Threads
+from colme.errors import ConfigError
+from colme.sim.figures import harm as cells
+from colme.sim.figures.readings import Measured, Reading
+from colme.sim.scenario import Scenario
+
+_COLUMNS = ("cell", "what", "measured", "bar", "goal", "verdict")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One of the table, and of the JSON."""
+
+    cell: str
+    what: str
+    value: float
+    error: float
+    at_worst: float
+    where: str
+    bar: float
+    goal: float
+    meets_bar: bool
+    meets_goal: bool
+
+    @property
+    def verdict(self) -> str:
+        """In a word."""
+        return ("fails", "passes", "goal")[self.meets_bar + self.meets_goal]
+
+    @property
+    def texts(self) -> list[str]:
+        """For a row of a table."""
+        measured = f"{self.value:.3g} ± {self.error:.2g}"
+        if self.where:
+            measured += f" ({self.where})"
+        return [
+            self.cell,
+            self.what,
+            measured,
+            f"{self.bar:g}",
+            f"{self.goal:g}",
+            self.verdict,
+        ]
+
+
+def harm(
+    out: Out,
+    quick: Annotated[
+        bool, typer.Option("--quick", help=f"A few cells, {cells.QUICK_RUNS} runs each.")
+    ] = False,
+    only: Annotated[
+        str | None, typer.Option(help="Cells that have this in their name.", metavar="WORD")
+    ] = None,
+    seed: Seed = 1,
+    threads: Threads = None,
+) -> None:
+    """Hold relay against its bars: gains, harm, coverage, liars, graphs and traffic.
+
+    A cell passes at its estimate plus two standard errors. The same command goes on after an
+    interruption; finished cells are kept and not computed again.
+    """
+    chosen = [row for row in cells.rows(seed=seed, quick=quick) if (only or "") in row.name]
+    if not chosen:
+        names = ", ".join(row.name for row in cells.rows(seed=seed, quick=quick))
+        raise ConfigError("--only", only, f"a part of one of these: {names}")
+    console = Console()
+    lines: list[Line] = []
+    for number, row in enumerate(chosen, start=1):
+        label = f"{number}/{len(chosen)} {row.name}"
+        data = _studied(row.scenario, out, threads, label)
+        beside = None if row.beside is None else _studied(row.beside, out, threads, label)
+        lines += [_line(row.name, one, one.read(data, beside)) for one in row.readings]
+        if not console.is_terminal:
+            console.print(label, "done", soft_wrap=True, highlight=False)
+    console.print(_table(lines))
+    paths = _write(lines, out)
+    passed = sum(line.meets_bar for line in lines)
+    console.print(f"{passed} of {len(lines)} pass.  Saved", *map(str, paths), soft_wrap=True)
+
+
+def _studied(scenario: Scenario, out: Path, threads: int | None, label: str) -> xr.Dataset:
+    """Of one degree and epsilon, batch by batch."""
+    dataset = running.run_once(scenario, out=out / "cells", threads=threads, label=label)
+    return dataset.isel(degree=0, epsilon=0)
+
+
+def _line(cell: str, reading: Reading, measured: Measured) -> Line:
+    return Line(
+        cell=cell,
+        what=reading.words,
+        value=measured.value,
+        error=measured.error,
+        at_worst=measured.at_worst,
+        where=measured.where,
+        bar=reading.bar,
+        goal=reading.goal,
+        meets_bar=reading.meets(measured, reading.bar),
+        meets_goal=reading.meets(measured, reading.goal),
+    )
+
+
+def _table(lines: Sequence[Line]) -> Table:
+    table = Table(*_COLUMNS, title="Estimates with standard errors; two of them decide")
+    colours = {"fails": "bold red", "passes": "green", "goal": "bold green"}
+    before = ""
+    for line in lines:
+        cell, *texts, verdict = line.texts
+        colour = colours[line.verdict]
+        table.add_row("" if cell == before else cell, *texts, f"[{colour}]{verdict}[/{colour}]")
+        before = cell
+    return table
+
+
+def _write(lines: Sequence[Line], out: Path) -> list[Path]:
+    """As Markdown for people and JSON for programs."""
+    rows = [list(_COLUMNS), ["---"] * len(_COLUMNS), *(line.texts for line in lines)]
+    markdown, data = out / "harm.md", out / "harm.json"
+    markdown.write_text("".join(f"| {' | '.join(row)} |\n" for row in rows))
+    data.write_text(json.dumps([asdict(line) for line in lines], indent=1) + "\n")
+    return [markdown, data]
