@@ -1,4 +1,4 @@
-"""What relay costs a node: `python benchmarks/boards.py records`, `board` or `ring`."""
+"""What relay costs a node: `python benchmarks/boards.py records`, `board`, `ring` or `hub`."""
 
 import asyncio
 import resource
@@ -10,14 +10,17 @@ from time import perf_counter, process_time
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
+from grpc.aio import secure_channel
+
 from colme.node.node import Node
-from colme.node.wire import encode, message_in, parse_frame, parts_of
+from colme.node.trust import Identity, channel_options
+from colme.node.wire import METHOD, encode, message_in, parse_frame, parts_of
 from colme.protocol.board.entry import Entry
 from colme.protocol.board.messages import DigestMessage, RecordsMessage
 from colme.protocol.board.record import Record
 from support.boarded import board_of, boarded, relaying, somebody
 from support.boards import written
-from support.neighbours import Neighbours
+from support.neighbours import Caller, Neighbours
 
 
 def megabytes() -> float:
@@ -110,9 +113,41 @@ def is_newer(held: Entry | None, count: int) -> bool:
     return isinstance(held, Record) and held.count > count
 
 
+async def hub(folder: Path, size: int = 200, interval: float = 0.5) -> None:
+    """One node with many neighbours, which speak to it and do not listen."""
+    names = [f"n{number:03d}" for number in range(size)]
+    around = Neighbours(folder, "hub", *names)
+    config = relaying(around, "hub", *names, pace={"interval": interval})
+    keys = {name: Identity.load(around.identity(name)).signs({}) for name in names}
+    async with AsyncExitStack() as stack:
+        began, busy = perf_counter(), process_time()
+        node = await stack.enter_async_context(Node(config))
+        print(f"hub: up after {perf_counter() - began:.1f} s")
+        callers = []
+        for name in names:
+            credentials = around.trust(name, "hub").channel_credentials("hub")
+            channel = secure_channel(config.listen, credentials, channel_options())
+            await stack.enter_async_context(channel)
+            callers.append(Caller(channel.stream_stream(METHOD)(), config))
+            await callers[-1].hello()
+        print(f"hub: {size} sessions after {perf_counter() - began:.1f} s")
+        for turn in range(1, 4):
+            began, busy = perf_counter(), process_time()
+            for name, caller in zip(names, callers, strict=True):
+                record = written(keys[name], sequence=turn, count=8 * turn)
+                await caller.say(encode(RecordsMessage((record,)), turn))
+            while sum(one.order == (0, turn) for one in board_of(node)) < size:
+                await asyncio.sleep(0.01)
+            print(
+                f"hub: a record of each of {size} after {perf_counter() - began:.2f} s, "
+                f"{(process_time() - busy) / size * 1000:.2f} ms of processor time each, "
+                "both ends and their signing included"
+            )
+
+
 async def main() -> None:
     """Those that are asked for."""
-    known = {"records": records, "board": board, "ring": ring}
+    known = {"records": records, "board": board, "ring": ring, "hub": hub}
     for name in sys.argv[1:] or known:
         with TemporaryDirectory() as folder:
             await known[name](Path(folder))
