@@ -8,7 +8,9 @@ import pytest
 
 from colme.errors import StaleStateError, StoreError
 from colme.node.driving import driver as driving
-from colme.protocol.board.messages import DigestMessage
+from colme.node.session.outbox import MOST_WAITING, BoardsOutbox
+from colme.node.wire import pb
+from colme.protocol.board.messages import DigestMessage, RecordsMessage
 from colme.protocol.board.record import origin_of_key
 from support.boarded import ME, boarded, somebody
 from support.boards import written
@@ -240,3 +242,34 @@ def test_after_an_outage_of_the_disk_nothing_unstored_was_said(
             await until(lambda: record in one.records_to("c"))
 
     asyncio.run(check())
+
+
+def test_a_neighbour_that_reads_too_slowly_is_sent_a_digest(tmp_path: Path) -> None:
+    """What waited for it is gone: nothing else would tell it, ever."""
+
+    async def check() -> None:
+        async with boarded(tmp_path) as one:
+            one.driver.start(0)
+            await until(lambda: len(one.said) == 2)
+            one.driver.unsaid("b")
+            await until(lambda: len(one.said) == 3)
+            assert one.said[-1].peer == "b"
+            assert isinstance(one.said[-1].message, DigestMessage)
+
+    asyncio.run(check())
+
+
+def test_an_outbox_keeps_so_much_and_no_more() -> None:
+    outbox = BoardsOutbox()
+    message = RecordsMessage((written(somebody(1)),))
+    assert outbox.post(message), "without a session there is nothing to keep"
+    assert outbox.next() is None
+    outbox.open(pb.Welcome())
+    posted = 0
+    while outbox.post(message):
+        posted += 1
+        assert posted <= MOST_WAITING
+    assert posted == MOST_WAITING
+    assert outbox.next() is None, "all of it is dropped"
+    assert outbox.post(message)
+    assert outbox.next() is not None

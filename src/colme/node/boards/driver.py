@@ -126,11 +126,9 @@ class BoardsDriver(AgentDriver):
         """A neighbour said hello: what it lacks its digest will tell."""
 
     def unsaid(self, peer: str) -> None:
-        """It reads too slowly for all that there is to say: a digest will find out what it lacks.
-
-        Not now: what is said next would not be read either.
-        """
+        """It reads too slowly for all that there is to say: a digest finds out what it lacks."""
         self.agent.step(Returned(peer))
+        self._tick_soon()
 
     async def welcomed(self, peer: str) -> None:
         """A neighbour let me in: a digest finds out who lacks what."""
