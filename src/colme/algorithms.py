@@ -25,7 +25,7 @@ from colme.relay import Relay
 ALGORITHMS: Mapping[str, type[Algorithm]] = {kind.name: kind for kind in (Paper, Tracking, Relay)}
 
 IN_ROUNDS = tuple(name for name, kind in ALGORITHMS.items() if issubclass(kind, RoundsAlgorithm))
-"""Those that a node runs: it drives its agent through rounds."""
+"""Those whose agents are driven through rounds."""
 
 ALIASES: Mapping[str, str] = {"recommended": Relay.name}
 

@@ -53,7 +53,8 @@ def test_a_ready_node_is_shown_and_the_code_is_0(
     assert printed.err == ""
     assert "here: ready, round 7 (clock)" in printed.out
     assert "algorithm: tracking" in printed.out
-    assert "estimate: 0.123457 (95%: 0.0987654 to 0.148148, together, trust 0.88)" in printed.out
+    assert "estimate: 0.123457 (95%: 0.0987654 to 0.148148, with 12 " in printed.out
+    assert "12 releases of others in 3 classes, the oldest 62 s old)" in printed.out
     assert "alone it would be 0.234568" in printed.out
     assert "class: 3 with this node" in printed.out
     assert "privacy: epsilon = 1 for each sample" in printed.out
@@ -171,3 +172,28 @@ def test_another_program_at_the_address_is_one_line_and_code_2(
 
     assert asyncio.run(asking()) == 2
     assert "a healthy colme node" in refusal(capsys)
+
+
+def test_a_node_with_a_board_shows_it(arguments: Write, capsys: pytest.CaptureFixture[str]) -> None:
+    neighbour = replace(NEIGHBOUR, suspect=None, accepted=None, late=None, vouched_for=5)
+    status = replace(
+        STATUS,
+        algorithm="relay",
+        phase=None,
+        rounds=None,
+        class_size=None,
+        trust=None,
+        records=17,
+        board="ef" * 8,
+        barred=("cd" * 16,),
+        neighbours=(neighbour,),
+    )
+    answer = replace(ANSWER, why="too few others")
+    assert show(KnownNode(answer, seen=status), arguments) == 0
+    printed = capsys.readouterr().out
+    assert "here: ready, tick 7" in printed
+    assert "board efefefefefefefef: 17 records; barred: cdcd" in printed
+    assert f"own origin {'ab' * 16}" in printed
+    assert "alone: too few others" in printed
+    row = next(line for line in printed.splitlines() if "10.0.0.2:7400" in line)
+    assert [cell.strip() for cell in row.strip("│").split("│")][2:] == ["connected", "5", ""]

@@ -27,7 +27,7 @@ def require_a_finite_estimate(member: Member) -> None:
     code, text = ask(member, "/estimate")
     assert code == 200
     answer = json.loads(text)
-    assert all(isfinite(answer[name]) for name in ("value", "local"))
+    assert all(isfinite(answer[name]) for name in ("value", "alone"))
     lo, hi = member.config.agreed.bounds
     assert lo < answer["value"] < hi
 
@@ -173,7 +173,7 @@ def test_the_rows_of_a_growing_file_are_taken_once_each_across_crashes(tmp_path:
         assert nodes.status(member).epoch == 4
         code, text = ask(member, "/estimate")
         assert code == 200
-        assert json.loads(text)["local"] == pytest.approx(0.4 + (rows + 1) / 2 * 1e-6, abs=1e-7)
+        assert json.loads(text)["alone"] == pytest.approx(0.4 + (rows + 1) / 2 * 1e-6, abs=1e-7)
 
 
 def require_taken(nodes: Nodes, member: Member, least: int) -> None:

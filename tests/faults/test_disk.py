@@ -11,7 +11,7 @@ import pytest
 
 import colme
 from colme.errors import StoreError
-from colme.node.rounds import driver
+from colme.node.driving import driver
 from colme.node.state import Commit, Overview, Store
 from colme.node.trial import Member
 from support.elsewhere import PATIENCE

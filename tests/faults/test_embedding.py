@@ -42,24 +42,24 @@ def test_two_nodes_in_one_process_learn_from_each_other(tmp_path: Path) -> None:
         async with colme.Node(fields) as a, colme.Node(there.folder / CONFIG) as b:
             assert (a.name, b.name) == (here.name, there.name)
             with pytest.raises(LocalProtocolError, match="at least one sample first"):
-                a.estimate()
+                await a.estimate()
             for n in range(200):
                 a.observe(0.4 + n % 2 / 10)
                 b.observe(0.4 + n % 2 / 10)
             await a.observe(0.45)
             assert Overview.of(here.config.state).taken == 201, "stored, once awaited"
-            await until(lambda: a.estimate().class_size == b.estimate().class_size == 2)
-            first = a.estimate()
-            assert first.local == pytest.approx(0.45)
-            assert (first.samples, b.estimate().samples) == (201, 200)
+            await until(lambda: a.status().class_size == b.status().class_size == 2)
+            first, round_ = await a.estimate(), a.status().round
+            assert first.alone == pytest.approx(0.45)
+            assert (first.samples, (await b.estimate()).samples) == (201, 200)
             assert first.low <= first.value <= first.high
-            await until(lambda: min(one.estimate().round for one in (a, b)) > first.round + 2)
+            await until(lambda: min(one.status().round for one in (a, b)) > round_ + 2)
             assert a.status().neighbours[0].connected
             assert a.troubles() == b.troubles() == []
         # Left, they are gone: the same nodes can be entered again.
         async with colme.Node(str(there.folder / CONFIG)) as b:
             assert b.status().epoch == 2
-            assert b.estimate().samples == 200
+            assert (await b.estimate()).samples == 200
 
     asyncio.run(program())
 
@@ -76,9 +76,10 @@ def test_a_bad_sample_is_refused_and_the_node_goes_on(tmp_path: Path) -> None:
             with pytest.raises(SampleError, match="sample 1"):
                 await node.take([0.5, nan])
             await node.observe(0.75)
-            await until(lambda: node.estimate().round > 0)
-            assert node.estimate().samples == 2
-            assert node.estimate().local == pytest.approx(0.5)
+            await until(lambda: node.status().round > 0)
+            answer = await node.estimate()
+            assert answer.samples == 2
+            assert answer.alone == pytest.approx(0.5)
 
     asyncio.run(program())
 
@@ -96,7 +97,7 @@ def test_a_program_that_fails_leaves_a_state_that_can_be_used(tmp_path: Path) ->
             await failing()
         assert Overview.of(member.config.state).taken == 1, "taken in, so stored"
         async with colme.Node(as_fields(member)) as node:
-            assert node.estimate().samples == 1
+            assert (await node.estimate()).samples == 1
 
     asyncio.run(program())
 

@@ -15,17 +15,19 @@ import pytest
 
 from colme.errors import RemoteProtocolError
 from colme.network import Network
+from colme.node.contact import Contact
+from colme.node.driving.journal import Journal
 from colme.node.metrics import Metrics
-from colme.node.rounds.journal import Journal
 from colme.node.session import Admission, Agreement, link
 from colme.node.session.link import Link
 from colme.node.session.listener import Listener
+from colme.node.session.outbox import RoundsOutbox
 from colme.node.state import Commit, Store
 from colme.node.tasks import running
 from colme.node.wire import Refused, Standing, pb
 from colme.protocol.agent import Agent
 from colme.protocol.events import Begin, Deadline, Effects, Event, Received
-from colme.protocol.messages import RoundMessage, of_round
+from colme.protocol.messages import Message, RoundMessage, of_round
 from colme.protocol.rounds.paper import Paper
 from colme.protocol.rounds.state import Phase
 from colme.protocol.settings import Settings
@@ -116,7 +118,8 @@ class Sessions(Way):
         self._agent = agent("a", "b")
         self._journal = Journal(
             store,
-            post=lambda _, message: link.post(message),
+            {"b": Contact(name="b")},
+            post=lambda _, message: assert_kept(link.post(message)),
             metrics=Metrics(("b",), 1.0),
             marks={},
         )
@@ -160,6 +163,10 @@ class Sessions(Way):
         assert self.relay.breaks > breaks
 
 
+def assert_kept(kept: bool) -> None:
+    assert kept
+
+
 class Caller:
     """What a link tells, of one whose state nobody doubts (`link.Ear`)."""
 
@@ -183,15 +190,16 @@ class Called:
     """Lets everybody in that is pinned (`listener.Door`)."""
 
     def __init__(self, admission: Admission, way: Sessions) -> None:
+        self.peers = {"a": Contact(name="a")}
         self._admission = admission
         self._way = way
 
     def admit(self, peer: str, hello: pb.Hello) -> pb.Welcome:
         self._way.hellos += 1
-        return self._admission.admit(peer, hello, Standing(epoch=1, round=0))
+        return self._admission.admit(self.peers[peer], hello, Standing(epoch=1, round=0))
 
-    def receive(self, peer: str, message: RoundMessage) -> None:
-        self._way.receive(message)
+    def receive(self, peer: str, message: Message) -> None:
+        self._way.receive(of_round(message))
 
     def kept_out(self, error: Refused) -> None:
         raise AssertionError(error)
@@ -215,13 +223,13 @@ async def sessions(folder: Path) -> AsyncIterator[Sessions]:
     state = folder / "state"
     async with AsyncExitStack() as stack:
         relay = await stack.enter_async_context(relaying(port, two.ports["b"]))
-        ear = Caller(Admission(agreement, {}))
-        to_b = Link("b", f"127.0.0.1:{port}", two.trust("a", "b"), ear)
+        ear = Caller(Admission(agreement))
+        to_b = Link("b", f"127.0.0.1:{port}", two.trust("a", "b"), ear, RoundsOutbox())
         store = Store.open(state, agent("a", "b").settings)
         stack.callback(store.close)
         way = Sessions(store, to_b, relay, state)
-        door = Called(Admission(agreement, {}), way)
-        listener = Listener(two.address("b"), two.trust("b", "a"), door)
+        door = Called(Admission(agreement), way)
+        listener = Listener(two.address("b"), two.trust("b", "a"), door.peers, door)
         await listener.start()
         stack.push_async_callback(listener.stop)
         failures: list[BaseException] = []

@@ -6,6 +6,7 @@ import pytest
 
 from colme.errors import StaleStateError
 from colme.node.config import Agreed
+from colme.node.contact import NEVER, Contact
 from colme.node.session import Admission, Agreement
 from colme.node.wire import Reason, Refused, Standing, from_wire, pb
 
@@ -17,8 +18,12 @@ def at(epoch: int, round_: int) -> Standing:
     return Standing(epoch=epoch, round=round_)
 
 
-def admission(agreed: Agreed = AGREED, **remembered: Standing) -> Admission:
-    return Admission(Agreement.of(agreed), remembered)
+def admission(agreed: Agreed = AGREED) -> Admission:
+    return Admission(Agreement.of(agreed))
+
+
+def b(standing: Standing = NEVER) -> Contact:
+    return Contact(name="b", standing=standing)
 
 
 def hello_of(peer: Admission, standing: Standing) -> pb.Hello:
@@ -26,82 +31,79 @@ def hello_of(peer: Admission, standing: Standing) -> pb.Hello:
 
 
 def test_a_neighbour_that_was_never_seen_is_let_in_and_remembered() -> None:
-    me = admission()
-    welcome = me.admit("b", hello_of(admission(), at(1, 7)), MINE)
+    peer = b()
+    welcome = admission().admit(peer, hello_of(admission(), at(1, 7)), MINE)
     assert from_wire(welcome.standing) == MINE
     assert from_wire(welcome.remembered) == at(0, 0)
-    assert me.remembered == {"b": at(1, 7)}
-    assert me.round_of("b") == 7
+    assert peer.standing == at(1, 7)
+    assert not peer.standing_is_stored
 
 
 def test_the_welcome_tells_what_was_remembered_before_this_hello() -> None:
-    welcome = admission(b=at(3, 20)).admit("b", hello_of(admission(), at(4, 21)), MINE)
+    welcome = admission().admit(b(at(3, 20)), hello_of(admission(), at(4, 21)), MINE)
     assert from_wire(welcome.remembered) == at(3, 20)
 
 
 @pytest.mark.parametrize("older", [at(2, 25), at(3, 19), at(4, 19)], ids=str)
 def test_a_standing_of_before_is_refused_and_told_what_is_remembered(older: Standing) -> None:
-    me = admission(b=at(3, 20))
+    peer = b(at(3, 20))
     with pytest.raises(Refused, match="from b: standing: saw") as caught:
-        me.admit("b", hello_of(admission(), older), MINE)
+        admission().admit(peer, hello_of(admission(), older), MINE)
     assert caught.value.reason is Reason.STALE_STATE
     assert caught.value.remembered == at(3, 20)
     assert "at least start 3, round 20" in str(caught.value)
-    assert me.remembered == {"b": at(3, 20)}
+    assert peer.standing == at(3, 20)
+    assert peer.standing_is_stored
 
 
 @pytest.mark.parametrize("same_or_newer", [at(3, 20), at(3, 21), at(4, 20)], ids=str)
 def test_a_reconnect_with_the_same_standing_is_fine(same_or_newer: Standing) -> None:
-    me = admission(b=at(3, 20))
-    me.admit("b", hello_of(admission(), same_or_newer), MINE)
-    assert me.remembered["b"] == same_or_newer
-
-
-def test_what_is_remembered_of_one_neighbour_does_not_bind_another() -> None:
-    me = admission(b=at(3, 20))
-    me.admit("c", hello_of(admission(), at(1, 1)), MINE)
-    assert me.remembered == {"b": at(3, 20), "c": at(1, 1)}
+    peer = b(at(3, 20))
+    admission().admit(peer, hello_of(admission(), same_or_newer), MINE)
+    assert peer.standing == same_or_newer
 
 
 def test_a_round_that_was_heard_of_counts_against_an_older_state() -> None:
     """Messages tell as much as hellos do."""
-    me = admission(b=at(3, 20))
-    assert me.heard("b", 25) == at(3, 25)
-    assert me.heard("b", 24) == at(3, 25)
+    peer = b(at(3, 20))
+    peer.heard_in(25)
+    peer.heard_in(24)
+    assert peer.standing == at(3, 25)
     with pytest.raises(Refused, match="at least start 3, round 25"):
-        me.admit("b", hello_of(admission(), at(4, 24)), MINE)
+        admission().admit(peer, hello_of(admission(), at(4, 24)), MINE)
 
 
 def test_a_hello_that_only_checks_changes_nothing() -> None:
     """Its standing is nobody's, so it can't be too old either."""
-    me = admission(b=at(3, 20))
+    peer = b(at(3, 20))
     question = pb.Frame.FromString(admission().question()).hello
-    welcome = me.admit("b", question, MINE)
+    welcome = admission().admit(peer, question, MINE)
     assert from_wire(welcome.standing) == MINE
-    assert me.remembered == {"b": at(3, 20)}
+    assert peer.standing == at(3, 20)
+    assert peer.standing_is_stored
 
 
 def test_a_hello_that_only_checks_hears_of_another_configuration() -> None:
     other = admission(AGREED.model_copy(update={"interval": 30.0}))
     question = pb.Frame.FromString(other.question()).hello
     with pytest.raises(Refused, match=r"from b: agreed\.interval: saw '30.0', expected '60.0'"):
-        admission().admit("b", question, MINE)
+        admission().admit(b(), question, MINE)
 
 
 def test_another_configuration_is_refused_before_anything_is_remembered() -> None:
-    me = admission()
+    peer = b()
     other = admission(AGREED.model_copy(update={"bounds": (0.0, 2.0)}))
     with pytest.raises(Refused, match=r"agreed\.bounds: saw '0.0,2.0', expected '0.0,1.0'") as told:
-        me.admit("b", hello_of(other, at(1, 1)), MINE)
+        admission().admit(peer, hello_of(other, at(1, 1)), MINE)
     assert told.value.reason is Reason.OTHER_CONFIGURATION
-    assert me.remembered == {}
+    assert peer.standing == NEVER
 
 
 def test_a_hash_that_is_not_that_of_its_facts_is_refused() -> None:
     hello = hello_of(admission(), at(1, 1))
     hello.agreement = b"something else"
     with pytest.raises(Refused, match=r"agreed\.agreement: saw 'another hash'") as caught:
-        admission().admit("b", hello, MINE)
+        admission().admit(b(), hello, MINE)
     assert caught.value.reason is Reason.OTHER_CONFIGURATION
 
 
@@ -114,13 +116,13 @@ def test_my_state_is_an_old_one_if_a_neighbour_knows_me_from_later(newer: Standi
 
 
 def test_two_processes_with_one_state_and_epoch_are_not_both_let_in() -> None:
-    me, one, clone = admission(), admission(), admission()
-    me.admit("b", hello_of(one, at(3, 20)), MINE)
+    me, one, clone, peer = admission(), admission(), admission(), b()
+    me.admit(peer, hello_of(one, at(3, 20)), MINE)
     with pytest.raises(Refused, match="one process alone") as caught:
-        me.admit("b", hello_of(clone, at(3, 20)), MINE)
+        me.admit(peer, hello_of(clone, at(3, 20)), MINE)
     assert caught.value.reason is Reason.STALE_STATE
-    me.admit("b", hello_of(one, at(3, 20)), MINE)
-    me.admit("b", hello_of(clone, at(4, 20)), MINE)
+    me.admit(peer, hello_of(one, at(3, 20)), MINE)
+    me.admit(peer, hello_of(clone, at(4, 20)), MINE)
 
 
 @pytest.mark.parametrize("older", [at(0, 0), at(4, 50), at(4, 1), at(5, 50)], ids=str)

@@ -26,7 +26,7 @@ def test_the_hash_is_what_neighbour_proto_says() -> None:
         b"algorithm=paper\n"
         b"bounds=0.0,1.5\n"
         b"interval=60.0\n"
-        b"protocol=colme.v1\n"
+        b"protocol=colme.v2\n"
         b"rounds=clock\n"
         b'rule=bernstein {"theta":{"exponent":0.2,"scale":3.0}}\n'
         b"start=2026-01-01T00:00:00+00:00\n"
@@ -38,8 +38,8 @@ def test_the_hash_stays_what_it_was() -> None:
     """A changed one would part nodes of two versions that agree on everything."""
     free = Agreement.of(Agreed(bounds=(0, 1), algorithm="tracking", rounds="free"))
     assert free.digest.hex() == (
-        # printf 'algorithm=tracking\nbounds=0.0,1.0\nprotocol=colme.v1\nrounds=free\n' | sha256sum
-        "92331929abb934c56e76c235a6181bd40c6ef6087d452715ec780fe7a1f39732"
+        # printf 'algorithm=tracking\nbounds=0.0,1.0\nprotocol=colme.v2\nrounds=free\n' | sha256sum
+        "4421c9f5e158e9f68cab66b4144ef0591bc81927b9b9fac910966c9d62e0681a"
     )
 
 
@@ -81,9 +81,9 @@ def test_one_difference_alone_is_the_one_named(name: str) -> None:
 
 def test_another_protocol_is_named() -> None:
     mine = Agreement.of(CLOCK_AND_PAPER)
-    theirs = replace(mine, facts=dict(mine.facts) | {"protocol": "colme.v2"})
+    theirs = replace(mine, facts=dict(mine.facts) | {"protocol": "colme.v3"})
     assert theirs.digest != mine.digest
-    assert mine.difference(theirs.facts) == ("protocol", "colme.v2", "colme.v1")
+    assert mine.difference(theirs.facts) == ("protocol", "colme.v3", "colme.v2")
 
 
 def test_a_fact_that_only_one_side_has_is_a_difference() -> None:

@@ -203,7 +203,7 @@ def test_a_node_goes_on_among_its_neighbours_and_reads_no_line_twice(tmp_path: P
             async with Node(after) as a:
                 await until(lambda: a.status().samples.released > 0)
                 await until(lambda: a.status().samples.taken == 100)
-                assert a.estimate().local == 0.25, "not a line of before"
+                assert (await a.estimate()).alone == 0.25, "not a line of before"
                 await until(lambda: b.status().neighbours[0].round > stored.round + 3)
                 words = a.status().privacy
                 assert not b._parts.failure.done()

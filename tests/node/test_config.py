@@ -100,7 +100,7 @@ WRONG: dict[str, tuple[Callable[[Fields], None], str, str]] = {
         "neighbours.0.adress",
         "'address', perhaps",
     ),
-    "nothing like it": (put("pace", "zzz", value=1), "pace.zzz", "one of deadline, last_round"),
+    "nothing like it": (put("pace", "zzz", value=1), "pace.zzz", "one of deadline, interval, last"),
     "epsilon 0": (put("privacy", "epsilon", value=0), "privacy.epsilon", "greater than 0"),
     "epsilon nan": (put("privacy", "epsilon", value=float("nan")), "privacy.epsilon", ""),
     "tiny epsilon": (put("privacy", "epsilon", value=1e-60), "privacy.epsilon", "finite variance"),

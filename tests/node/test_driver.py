@@ -82,7 +82,7 @@ def test_a_commit_has_the_parts_that_changed_since_the_last_one(
             monkeypatch.setattr(one.store, "commit", noted)
             await one.driver.observe([0.25])
             await one.driver.observe([0.25, 0.5])
-            await one.driver.add_to_audience("b")
+            await one.driver.welcomed("b")
             assert seen == [set(EVERYTHING), {Part.STREAM}, set()]
             go_on.clear()
             under_way = one.driver.observe([0.25])

@@ -4,17 +4,18 @@ import asyncio
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from colme.errors import LedgerError, StaleStateError, StoreError
-from colme.node.rounds import driver as driver_module
+from colme.node.driving import driver as driver_module
 from colme.node.state.database import FILE
 from colme.node.wire import Reason, Refused, Standing
 from colme.protocol.messages import ReleaseMessage
-from support.driven import Driven, driven, stored_progress
+from support.driven import SETTINGS, Driven, driven, stored_progress
 from support.waiting import PATIENCE, later, until
 
 FULL = StoreError("state", "disk full", "free space")
@@ -259,14 +260,14 @@ def test_what_a_failed_commit_would_have_remembered_is_stored_with_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def check() -> None:
-        async with driven(tmp_path) as one:
+        async with driven(tmp_path, settings=replace(SETTINGS, neighbours=("b", "c"))) as one:
             commit = one.store.commit
-            one.driver.remember("b", Standing(epoch=3, round=7))
-            one.driver.remember("c", Standing(epoch=1, round=4))
+            one.peers["b"].remember(Standing(epoch=3, round=7))
+            one.peers["c"].remember(Standing(epoch=1, round=4))
 
             async def fails_once(_: Any) -> None:
                 monkeypatch.setattr(one.store, "commit", commit)
-                one.driver.remember("b", Standing(epoch=3, round=8))
+                one.peers["b"].remember(Standing(epoch=3, round=8))
                 raise FULL
 
             monkeypatch.setattr(one.store, "commit", fails_once)

@@ -31,7 +31,7 @@ async def taken(config: NodeConfig, samples: int, word: FirstLines | None = None
     """Run until so many samples are in; their mean."""
     async with Node(config, first_lines=word) as node:
         await until(lambda: node.status().samples.taken == samples)
-        return node.estimate().local
+        return (await node.estimate()).alone
 
 
 def test_a_new_state_does_not_noise_what_another_has_noised(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from colme.node.config import NodeConfig, SyntheticSource, split_address
 from colme.node.samples import Synthetic, make_noise
 from colme.node.state import Overview
 from colme.node.trial import Fleet, Member, Outcome, Plan, outcome, prepare
+from colme.node.trust import Identity, Trust, signing_settings
 from colme.protocol.agent import Agent
 from colme.protocol.events import Begin, Estimate, Received
 
@@ -75,6 +76,51 @@ def test_a_fleet_ends_with_the_very_numbers_of_agents_in_memory(
     assert {one.class_size for one in expected.values()} == {2, 3}, "both classes are found"
 
 
+def relaying_in_memory(members: Sequence[Member], rounds: int) -> tuple[set[str], list[float]]:
+    """The same agents, keys, data and noise in memory: their boards at rest, and their answers."""
+    agents = {}
+    for one in members:
+        pins = {other.name: other.certificate for other in one.config.neighbours}
+        trust = Trust(Identity.load(one.config.identity), one.config.identity, pins)
+        agents[one.name] = Agent(signing_settings(one.config, trust))
+    sources = {one.name: synthetic(one.config) for one in members}
+    noise = {one.name: make_noise(one.config.source, agents[one.name].settings) for one in members}
+    for number in range(1, 2 * rounds):
+        for name, agent in agents.items():
+            for sample in sources[name].samples(number) if number <= rounds else ():
+                agent.observe(sample)
+            draws = tuple(noise[name](scale) for scale in agent.draws_due)
+            for receiver, message in agent.step(Begin(number, draws)).send:
+                assert agents[receiver].step(Received(name, message)).send == ()
+    boards = {agent.boards.board.fingerprint for agent in agents.values()}
+    return boards, [agent.estimate.value for agent in agents.values()]
+
+
+def test_boards_of_a_fleet_are_those_of_agents_in_memory(tmp_path: Path) -> None:
+    """However ticks fell: all boards are the same at rest, and answers to 1e-6 of sigma."""
+    plan = Plan(
+        agents=8,
+        degree=3,
+        rounds=30,
+        means=(0.5, 0.6),
+        samples=10,
+        epsilon=4,
+        scripted_noise=True,
+        algorithm="relay",
+    )
+    members = prepare(plan, tmp_path / "fleet")
+    boards, answers = relaying_in_memory(members, plan.rounds)
+    assert len(boards) == 1
+    with Fleet(members) as fleet:
+        *_, last = fleet.watch()
+    assert {one.status.board for one in last if one.status} == boards
+    assert {one.status.records for one in last if one.status} == {plan.agents}
+    seen = outcome(last, plan.rounds)
+    for one, answer in zip(seen.agents, answers, strict=True):
+        assert abs(one["estimate"] - answer) < 1e-6 * plan.sigma
+    assert any(one["estimate"] != one["local"] for one in seen.agents), "else nothing is shared"
+
+
 def test_the_command_prints_one_object_and_keeps_what_it_is_told_to_keep(tmp_path: Path) -> None:
     folder = tmp_path / "kept"
     size = ["--agents", "3", "--degree", "2", "--rounds", "30", "--samples", "2", "--means", "0.5"]
@@ -87,7 +133,15 @@ def test_the_command_prints_one_object_and_keeps_what_it_is_told_to_keep(tmp_pat
     assert printed.keys() == kinds
     assert printed["algorithm"] == "tracking"
     for agent in printed["agents"]:
-        assert agent.keys() == {"name", "truth", "local", "estimate", "class_size", "rounds"}
+        assert agent.keys() == {
+            "name",
+            "truth",
+            "local",
+            "estimate",
+            "class_size",
+            "records",
+            "rounds",
+        }
         assert (agent["truth"], agent["rounds"]) == (0.5, 30)
     squares = [(agent["estimate"] - agent["truth"]) ** 2 for agent in printed["agents"]]
     assert printed["mse_estimate"] == pytest.approx(sum(squares) / 3)

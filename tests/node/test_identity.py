@@ -236,3 +236,41 @@ def test_the_command_line_refuses_in_one_line(
         assert printed.out == ""
         assert printed.err.startswith("colme: ")
         assert printed.err.count("\n") == 1
+
+
+def test_renewal_keeps_the_origin(tmp_path: Path) -> None:
+    """Records are named by a hash of the key that signs them: with another they were another's."""
+    before = make(tmp_path)
+    after = Identity.renew(tmp_path, now=NOW)
+    assert after.certificate != before.certificate
+    assert after.signing == before.signing
+    assert after.certificate.origin == before.certificate.origin
+    assert Identity.load(tmp_path) == after
+
+
+def test_every_identity_has_an_origin_of_its_own(tmp_path: Path) -> None:
+    origins = {make(tmp_path / name).certificate.origin for name in "ab"}
+    assert len(origins) == 2
+    assert None not in origins
+
+
+def without_its_signing_key(content: bytes) -> bytes:
+    return content[: content.rindex(b"-----BEGIN PRIVATE KEY-----")]
+
+
+def test_an_identity_that_has_lost_its_signing_key_is_refused(tmp_path: Path) -> None:
+    """Not taken for one from before: renewed, it would have another origin."""
+    make(tmp_path)
+    path = tmp_path / PRIVATE_FILE
+    path.write_bytes(without_its_signing_key(path.read_bytes()))
+    with pytest.raises(IdentityError, match="names another key for records"):
+        Identity.load(tmp_path)
+
+
+def test_what_signs_is_named_by_the_neighbours_certificates(tmp_path: Path) -> None:
+    a, b = make(tmp_path / "a"), make(tmp_path / "b")
+    signs = a.signs({"b": b.certificate})
+    assert signs.origin_of("b") == b.certificate.origin
+    assert b.signs({}).verify(signs.key, b"content", signs.sign(b"content"))
+    with pytest.raises(IdentityError, match="colme identity renew"):
+        Identity(a.key_pem, a.certificate).signs({})

@@ -19,6 +19,7 @@ from cryptography.x509.oid import NameOID
 
 from colme.errors import IdentityError
 from colme.node.session.link import Link
+from colme.node.session.outbox import RoundsOutbox
 from colme.node.trust import PRIVATE_FILE, PUBLIC_FILE, Identity, Trust, explain
 from colme.node.wire import pb
 from colme.protocol.messages import ReleaseMessage
@@ -49,8 +50,8 @@ class Deaf:
 @asynccontextmanager
 async def speaking(link: Link, call: SlowCall, *, round_: int = 0) -> AsyncIterator[None]:
     """The link speaks to a neighbour that is in this round."""
-    welcome = pb.Welcome(standing=pb.Standing(epoch=1, round=round_))
-    task = asyncio.create_task(link._speak(call, welcome))  # type: ignore[arg-type]
+    link._outbox.open(pb.Welcome(standing=pb.Standing(epoch=1, round=round_)))
+    task = asyncio.create_task(link._speak(call))  # type: ignore[arg-type]
     try:
         yield
         assert not task.done()
@@ -61,7 +62,7 @@ async def speaking(link: Link, call: SlowCall, *, round_: int = 0) -> AsyncItera
 
 def made_link() -> Link:
     unused: Any = None
-    return Link("b", "127.0.0.1:1", unused, Deaf())  # type: ignore[arg-type]
+    return Link("b", "127.0.0.1:1", unused, Deaf(), RoundsOutbox())  # type: ignore[arg-type]
 
 
 def post(link: Link, *rounds: int) -> None:

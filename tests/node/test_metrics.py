@@ -27,6 +27,8 @@ SERIES = {
     "peer_suspect",
     "class_size",
     "trust",
+    "records",
+    "origins_barred",
     "sessions_refused_total",
     "clock_jumps_total",
     "commit_seconds_count",
@@ -125,7 +127,7 @@ def test_refused_samples_are_counted_whatever_the_reason() -> None:
     metrics = Metrics([], 1.0)
     for reason in Reason:
         metrics.sample_refused(reason)
-    assert metrics.samples_refused == len(Reason) == 10
+    assert metrics.samples_refused == len(Reason) == 17
 
 
 def test_nobody_outside_can_make_a_new_series() -> None:

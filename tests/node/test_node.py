@@ -15,7 +15,7 @@ USES: dict[str, Callable[[Node], object]] = {
     "name": lambda node: node.name,
     "metrics": lambda node: node.metrics,
     "observe": lambda node: node.observe(0.5),
-    "estimate": lambda node: node.estimate(),
+    "estimate": lambda node: asyncio.run(node.estimate()),
     "status": lambda node: node.status(),
     "troubles": lambda node: node.troubles(),
     "take": lambda node: asyncio.run(node.take([0.5])),
@@ -68,7 +68,7 @@ def test_once_left_it_can_be_looked_at_and_takes_nothing(tmp_path: Path) -> None
         async with node:
             await node.observe(0.5)
         assert node.name == node.status().name == "a"
-        assert node.status().samples.taken == node.estimate().samples == 1
+        assert node.status().samples.taken == (await node.estimate()).samples == 1
         with pytest.raises(LocalProtocolError, match="a node that has stopped"):
             node.observe(0.5)
         with pytest.raises(LocalProtocolError, match="a node that has stopped"):

@@ -36,19 +36,21 @@ def test_the_estimate_comes_with_its_interval_and_what_it_would_be_alone() -> No
     assert heard.headers["Cache-Control"] == "no-store"
     assert json.loads(heard.body) == {
         "value": ANSWER.value,
-        "interval": [ANSWER.low, ANSWER.high],
-        "local": ANSWER.local,
-        "class_size": 3,
-        "trust": 0.875,
-        "collaborative": True,
+        "low": ANSWER.low,
+        "high": ANSWER.high,
+        "alone": ANSWER.alone,
         "samples": 41,
-        "round": 7,
+        "records": 12,
+        "classes": 3,
+        "oldest": 61.5,
+        "why": None,
     }
 
 
 def test_an_interval_without_end_is_still_json() -> None:
     heard = ask("/estimate", KnownNode(replace(ANSWER, low=-inf, high=inf)))
-    assert json.loads(heard.body)["interval"] == [None, None]
+    heard_of = json.loads(heard.body)
+    assert (heard_of["low"], heard_of["high"]) == (None, None)
 
 
 def test_without_a_sample_there_is_no_estimate() -> None:
@@ -71,6 +73,10 @@ SHAPE = {
     "privacy": "epsilon = 1 for each sample",
     "class_size": 3,
     "trust": 0.875,
+    "origin": "ab" * 16,
+    "records": None,
+    "board": None,
+    "barred": [],
     "neighbours": [
         {
             "name": "there",
@@ -81,6 +87,7 @@ SHAPE = {
             "suspect": False,
             "accepted": True,
             "late": 4,
+            "vouched_for": 0,
         }
     ],
     "troubles": [],
@@ -286,7 +293,7 @@ def test_what_was_posted_shows_in_nothing_but_the_estimate() -> None:
                 for path in ("/metrics", "/status", "/livez", "/readyz")
             ]
         assert node.taken == [SECRET]
-        for number in (SECRET, ANSWER.value, ANSWER.local, ANSWER.low, ANSWER.high):
+        for number in (SECRET, ANSWER.value, ANSWER.alone, ANSWER.low, ANSWER.high):
             assert not any(str(number)[:8].encode() in body for body in shown)
 
     asyncio.run(looking())

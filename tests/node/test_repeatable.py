@@ -30,7 +30,7 @@ async def stopped_before_its_first_round(config: NodeConfig) -> None:
     """With something stored of it already, as a neighbour's welcome makes it."""
     async with Node(config) as node:
         node._parts.driver.stop()
-        await node._parts.driver.add_to_audience("b")
+        await node._parts.driver.observe([])
     assert Overview.of(config.state).round == 0
 
 

@@ -14,9 +14,9 @@ import pytest
 
 from colme.errors import ConfigError, LocalProtocolError, StaleStateError
 from colme.node.config import FileSource, HttpSource, NodeConfig, Source
+from colme.node.contact import NEVER
 from colme.node.node import Node
 from colme.node.session import link
-from colme.node.session.admission import NEVER
 from colme.node.state import Overview, backup, restore
 from colme.node.wire import Standing
 from support.neighbours import Neighbours
@@ -278,7 +278,7 @@ def test_after_a_loss_a_file_that_has_lines_is_not_read(tmp_path: Path) -> None:
             with path.open("a") as file:
                 file.write("0.25\n")
             await until(lambda: a.status().samples.taken == 1)
-            assert a.estimate().local == 0.25
+            assert (await a.estimate()).alone == 0.25
         rmtree(state(two, "b"))
         rmtree(state(two))
         new = tmp_path / "new"

@@ -24,6 +24,7 @@ from colme.node.wire import (
     pb,
     reply_of,
 )
+from colme.protocol.board.messages import BoardMessage
 from colme.protocol.messages import (
     LARGEST_ROUND,
     ConsensusMessage,
@@ -127,7 +128,9 @@ def test_a_dataclass_and_its_proto_have_the_same_fields(made: type[Any]) -> None
 def test_every_message_has_an_arm_of_its_own_and_every_arm_but_hello_a_message() -> None:
     arms = pb.Frame.DESCRIPTOR.oneofs_by_name["content"].fields
     names = [arm.message_type.name for arm in arms if arm.message_type is not None]
-    assert sorted(names) == sorted(["Hello", *(made.__name__ for made in get_args(RoundMessage))])
+    assert sorted(names) == sorted(
+        ["Hello", *(made.__name__ for made in (*get_args(RoundMessage), *get_args(BoardMessage)))]
+    )
 
 
 def test_the_same_message_has_the_same_bytes() -> None:

@@ -7,13 +7,21 @@ from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from colme.node.contact import Contact, Contacts
 from colme.node.metrics import Metrics
 from colme.node.rounds import Driver, Pacing
 from colme.node.rounds.pacing import Free
 from colme.node.state import Store
 from colme.node.state.database import FILE
 from colme.node.state.stored import Progress, snapshot_in
-from colme.protocol.messages import ConsensusMessage, ReleaseMessage, RoundMessage, SizeMessage
+from colme.protocol.messages import (
+    ConsensusMessage,
+    Message,
+    ReleaseMessage,
+    RoundMessage,
+    SizeMessage,
+    of_round,
+)
 from colme.protocol.settings import Settings
 from colme.rules.release import Profile
 from support.tracked import tracking
@@ -46,6 +54,7 @@ class Driven:
     driver: Driver = field(init=False)
     store: Store = field(init=False)
     metrics: Metrics = field(init=False)
+    peers: Contacts = field(init=False)
     run: "asyncio.Task[None]" = field(init=False)
     """Stores and sends; an error that ends the driver is its own."""
     posts: list[Posted] = field(default_factory=list)
@@ -55,7 +64,8 @@ class Driven:
     answers: bool = True
     """Whether neighbour b answers what it gets."""
 
-    def post(self, peer: str, message: RoundMessage) -> None:
+    def post(self, peer: str, message: Message) -> None:
+        message = of_round(message)
         self.posts.append(Posted(peer, message, stored_progress(self.folder)))
         if self.answers:
             asyncio.get_running_loop().call_soon(self.driver.receive, peer, answer_to(message))
@@ -102,11 +112,13 @@ async def driven(
     """The driver of agent `me` with neighbour b, storing and sending but not begun."""
     one = Driven(folder, answers=answers)
     one.metrics = Metrics(settings.neighbours, settings.profile.epsilon)
+    one.peers = {name: Contact(name=name) for name in settings.neighbours}
     one.store = Store.open(folder, settings)
     try:
         one.driver = Driver(
             settings,
             one.store,
+            one.peers,
             noise=one.noise,
             supply=supply,
             post=one.post,

@@ -19,7 +19,7 @@ from grpc.aio import EOF, AioRpcError, ServicerContext, StreamStreamCall, secure
 from colme.node.config import NodeConfig
 from colme.node.session import Agreement
 from colme.node.trust import PUBLIC_FILE, Identity, Trust, channel_options, server_options
-from colme.node.wire import METHOD, encode, pb
+from colme.node.wire import METHOD, SERVICE, encode, pb
 from colme.protocol.messages import RoundMessage
 from support.waiting import PATIENCE
 
@@ -194,7 +194,7 @@ async def hearing(hearer: Hearer, trust: Trust, address: str) -> AsyncIterator[H
     handler: grpc.RpcMethodHandler[bytes, bytes]
     handler = grpc.stream_stream_rpc_method_handler(hearer.take)
     listener.add_generic_rpc_handlers(
-        (grpc.method_handlers_generic_handler("colme.v1.Neighbour", {"Session": handler}),)
+        (grpc.method_handlers_generic_handler(SERVICE, {"Session": handler}),)
     )
     assert listener.add_secure_port(address, trust.server_credentials(lambda: None))
     await listener.start()

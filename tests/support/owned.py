@@ -14,15 +14,15 @@ from colme.node.owner import Answer, NeighbourStatus, OwnerServer, SampleCounts,
 TOKEN = "a-token-of-at-least-thirty-two-characters"
 
 ANSWER = Answer(
-    round=7,
     value=0.123456789,
     low=0.0987654321,
     high=0.1481481477,
-    local=0.2345678901,
-    class_size=3,
-    trust=0.875,
-    collaborative=True,
+    alone=0.2345678901,
     samples=41,
+    records=12,
+    classes=3,
+    oldest=61.5,
+    why=None,
 )
 
 NEIGHBOUR = NeighbourStatus(
@@ -34,6 +34,7 @@ NEIGHBOUR = NeighbourStatus(
     suspect=False,
     accepted=True,
     late=4,
+    vouched_for=0,
 )
 
 STATUS = Status(
@@ -50,6 +51,10 @@ STATUS = Status(
     privacy="epsilon = 1 for each sample",
     class_size=3,
     trust=0.875,
+    origin="ab" * 16,
+    records=None,
+    board=None,
+    barred=(),
     neighbours=(NEIGHBOUR,),
     troubles=(),
 )
@@ -66,7 +71,7 @@ class KnownNode:
     metrics: Metrics = field(default_factory=lambda: Metrics(["there"], 1.0))
     name: str = "here"
 
-    def estimate(self) -> Answer:
+    async def estimate(self) -> Answer:
         if isinstance(self.response, Answer):
             return self.response
         raise self.response

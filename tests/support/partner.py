@@ -105,7 +105,7 @@ class Partner:
         await until(lambda: len(frames) > says.read)
         data = frames[says.read]
         says.read += 1
-        return message_in("a", parse_frame("a", data))
+        return of_round(message_in("a", parse_frame("a", data)))
 
 
 @dataclass

@@ -39,6 +39,10 @@ SILENT = Status(
     privacy="",
     class_size=0,
     trust=0.0,
+    origin=None,
+    records=None,
+    board=None,
+    barred=(),
     neighbours=(),
     troubles=("?",),
 )

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from colme.algorithms import IN_ROUNDS, NODE_ALIASES, resolved
+from colme.algorithms import ALGORITHMS, NODE_ALIASES, resolved
 from colme.cli.values import numbers
 from colme.node.trial import Fleet, Outcome, Plan, Sight, outcome, prepare
 
@@ -34,7 +34,7 @@ def fleet(
         float, typer.Option(help="Privacy of each sample (event level, replace-one); inf for none.")
     ] = DEFAULT.epsilon,
     algorithm: Annotated[
-        str, typer.Option(help=f"{', '.join([*NODE_ALIASES, *IN_ROUNDS])}.")
+        str, typer.Option(help=f"{', '.join([*NODE_ALIASES, *ALGORITHMS])}.")
     ] = "recommended",
     seed: Annotated[int, typer.Option(help="Seed of graph, classes and data.", min=0)] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, nothing else.")] = False,
@@ -85,7 +85,7 @@ def _table(sights: Sequence[Sight], plan: Plan) -> Table:
         title=f"{plan.agents} nodes, {plan.degree} neighbours each, {plan.algorithm}, epsilon = "
         f"{plan.epsilon:g} for each sample (event level, replace-one)"
     )
-    for heading in ("node", "round", "truth", "alone: error", "together: error", "class size"):
+    for heading in ("node", "round", "truth", "alone: error", "together: error", "records"):
         table.add_column(heading, justify="right")
     for sight in sights:
         answer, truth = sight.estimate, sight.member.truth
@@ -93,9 +93,9 @@ def _table(sights: Sequence[Sight], plan: Plan) -> Table:
             sight.member.name,
             str(sight.round) if sight.status else "starting",
             f"{truth:g}",
-            f"{answer['local'] - truth:+.5f}" if answer else "-",
+            f"{answer['alone'] - truth:+.5f}" if answer else "-",
             f"{answer['value'] - truth:+.5f}" if answer else "-",
-            str(answer["class_size"]) if answer else "-",
+            str(answer["records"]) if answer else "-",
         )
     return table
 

@@ -43,7 +43,7 @@ def show(
 def renew(
     folder: Annotated[Path, typer.Argument(help="The node's folder.")],
 ) -> None:
-    """Replace the key and the certificate; the name and the node's state stay."""
+    """Replace the key and the certificate; the name, the origin and the node's state stay."""
     _print(Identity.renew(folder, now=datetime.now(UTC)).certificate)
     typer.echo(
         f"Let every neighbour append {folder / PUBLIC_FILE} to the file it has for this node,"
@@ -55,6 +55,7 @@ def _print(certificate: Certificate) -> None:
     valid = certificate.is_valid(datetime.now(UTC))
     typer.echo(f"name         {certificate.name}")
     typer.echo(f"fingerprint  {certificate.fingerprint}")
+    typer.echo(f"origin       {certificate.origin or 'none: it signs no records'}")
     typer.echo(
         f"valid        {certificate.not_before:%Y-%m-%d %H:%M} to"
         f" {certificate.not_after:%Y-%m-%d %H:%M} UTC{'' if valid else ' (not now)'}"

@@ -74,14 +74,22 @@ def change(
     # They bring large packages, which no other of these commands needs.
     from colme.node.config import NodeConfig
     from colme.node.samples import make_noise
-    from colme.node.trust import Identity
+    from colme.node.trust import Identity, Trust, signing_settings
 
     wanted = NodeConfig.load(config)
-    settings = wanted.settings(Identity.load(wanted.identity).name)
+    pins = {one.name: one.certificate for one in wanted.neighbours}
+    identity = Identity.load(wanted.identity)
+    settings = signing_settings(wanted, Trust(identity, wanted.identity, pins))
     make_noise(wanted.source, settings)  # An epsilon that no node could start with is no promise.
     done = room.change(wanted.state, settings, drop_waiting=drop_waiting)
     for setting, seen, before in done.differences:
         typer.echo(f"{setting}: {seen}, before {before}")
+    if done.goes_on:
+        typer.echo(
+            f"{wanted.state}: goes on, with all its samples, {done.released} of them released: "
+            f"they are passed on as one block from now on. What was there is {done.kept}"
+        )
+        return
     typer.echo(
         f"{wanted.state}: samples released before: {done.released}, dropped: {done.dropped}; the "
         f"next ones are under the new promise. Whoever has samples under both adds up their "

@@ -39,10 +39,10 @@ def _print(status: Status, estimate: dict[str, Any] | None) -> None:
     console = Console()
     ready = "not ready" if status.troubles else "ready"
     lines = [
-        f"{status.name}: {ready}, round {status.round} ({status.rounds}), exchange: {status.phase}",
+        f"{status.name}: {ready}, {_progress(status)}",
         f"  algorithm: {status.algorithm}",
         f"  {_describe(estimate)}",
-        f"  class: {status.class_size} with this node",
+        f"  {_others(status)}",
         f"  samples: {', '.join(f'{name} {n}' for name, n in asdict(status.samples).items())}",
         f"  privacy: {status.privacy}",
         f"  fingerprint: {status.fingerprint}, epoch {status.epoch}",
@@ -55,16 +55,35 @@ def _print(status: Status, estimate: dict[str, Any] | None) -> None:
         console.print(_plain(f"trouble: {trouble}"), style="red", soft_wrap=True)
 
 
+def _progress(status: Status) -> str:
+    if status.phase is None:
+        return f"tick {status.round}"
+    return f"round {status.round} ({status.rounds}), exchange: {status.phase}"
+
+
+def _others(status: Status) -> str:
+    if status.records is None:
+        return f"class: {status.class_size} with this node"
+    barred = f"; barred: {', '.join(status.barred)}" if status.barred else ""
+    return f"board {status.board}: {status.records} records{barred}; own origin {status.origin}"
+
+
 def _describe(estimate: dict[str, Any] | None) -> str:
     if estimate is None:
         return "estimate: none yet, for want of a sample"
-    low, high = (_number(end) for end in estimate["interval"])
-    trust = f"together, trust {estimate['trust']:.2f}"
-    how = trust if estimate["collaborative"] else "alone"
+    low, high = _number(estimate["low"]), _number(estimate["high"])
     return (
-        f"estimate: {_number(estimate['value'])} (95%: {low} to {high}, {how});"
-        f" alone it would be {_number(estimate['local'])}"
+        f"estimate: {_number(estimate['value'])} (95%: {low} to {high}, {_how(estimate)});"
+        f" alone it would be {_number(estimate['alone'])}"
     )
+
+
+def _how(estimate: dict[str, Any]) -> str:
+    if estimate["why"] is not None:
+        return f"alone: {estimate['why']}"
+    classes = f" in {estimate['classes']} classes" if estimate["classes"] is not None else ""
+    age = f", the oldest {estimate['oldest']:.0f} s old" if estimate["oldest"] is not None else ""
+    return f"with {estimate['records']} releases of others{classes}{age}"
 
 
 def _number(value: float | None) -> str:
@@ -72,16 +91,23 @@ def _number(value: float | None) -> str:
 
 
 def _table_of(neighbours: Sequence[NeighbourStatus]) -> Table:
-    table = Table("neighbour", "address", "link", "class", "round", "late", "last error")
+    rounds = any(one.accepted is not None for one in neighbours)
+    of_rounds, of_boards = ("class", "round", "late"), ("vouched for",)
+    table = Table(
+        "neighbour", "address", "link", *(of_rounds if rounds else of_boards), "last error"
+    )
     for one in neighbours:
         link = "connected" if one.connected else "away"
+        special = (
+            ("same" if one.accepted else "other", one.round, one.late)
+            if rounds
+            else (one.vouched_for,)
+        )
         cells = (
             one.name,
             one.address,
             f"{link}, suspect" if one.suspect else link,
-            "same" if one.accepted else "other",
-            one.round,
-            one.late,
+            *special,
             one.last_error or "",
         )
         table.add_row(*(_plain(cell) for cell in cells))

@@ -19,10 +19,11 @@ from pydantic import (
 )
 
 from colme import naming
-from colme.algorithms import IN_ROUNDS, NODE_ALIASES, named, resolved
+from colme.algorithms import ALGORITHMS, IN_ROUNDS, NODE_ALIASES, named, resolved
 from colme.configuration import Table, read_toml, validated
 from colme.errors import ConfigError, UnknownOption, one_of
 from colme.protocol.algorithm import Algorithm
+from colme.protocol.board.identity import BoardIdentity
 from colme.protocol.rounds.paper import UNTUNED, Paper
 from colme.protocol.rounds.tracking import Tracking
 from colme.protocol.settings import Settings
@@ -71,8 +72,8 @@ LoopbackAddress = Annotated[str, AfterValidator(_loopback)]
 
 def _algorithm(name: str) -> str:
     meant = resolved(name, NODE_ALIASES)
-    if meant not in IN_ROUNDS:
-        raise ValueError(one_of(name, [*NODE_ALIASES, *IN_ROUNDS]))
+    if meant not in ALGORITHMS:
+        raise ValueError(one_of(name, [*NODE_ALIASES, *ALGORITHMS]))
     return meant
 
 
@@ -104,6 +105,20 @@ class Agreed(Table):
             return table
         others = {key: value for key, value in table.items() if key != "rule"}
         return {**others, "algorithm": names[rule]}
+
+    @property
+    def in_rounds(self) -> bool:
+        """Whether neighbours exchange in rounds, which they have to agree on."""
+        return self.algorithm in IN_ROUNDS
+
+    def require_no_rounds(self) -> None:
+        """An algorithm without rounds has nothing to agree on about them."""
+        if self.in_rounds:
+            return
+        for field in ("rounds", "interval", "start"):
+            if field in self.model_fields_set:
+                expected = "pace.interval, which every node chooses by itself"
+                raise UnknownOption(field, self.algorithm, [expected])
 
     @property
     def decision_rule(self) -> DecisionRule | None:
@@ -183,10 +198,24 @@ class Privacy(Table):
 
 
 class Pace(Table):
-    """How long an exchange waits for a silent neighbour, and where a trial ends."""
+    """How often there is news, how long silent neighbours are waited for, where a trial ends."""
 
+    interval: Seconds = 10.0
+    """Of relay: news goes out at most once in so many seconds."""
     deadline: Seconds | None = None
     last_round: int | None = Field(None, ge=1)
+
+
+Origin = Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
+
+
+class Origins(Table):
+    """Of relay: whose records are taken, beyond the neighbours' own."""
+
+    behind: int = Field(1000, ge=0)
+    """Origins that one neighbour may bring, at most."""
+    roster: tuple[Origin, ...] | None = None
+    """These alone, whoever brings them."""
 
 
 class Neighbour(Table):
@@ -257,6 +286,7 @@ class NodeConfig(Table):
     agreed: Agreed
     privacy: Privacy = Privacy()
     pace: Pace = Pace()
+    origins: Origins = Origins()
     neighbours: tuple[Neighbour, ...] = ()
     source: Source = HttpSource(kind="http")
     owner: Annotated[Owner | None, BeforeValidator(lambda value: value or None)] = Owner()
@@ -297,7 +327,7 @@ class NodeConfig(Table):
     @property
     def deadline(self) -> float:
         """Seconds that an exchange waits: a quarter of a clock's interval at most."""
-        if self.agreed.rounds == "free":
+        if self.agreed.rounds == "free" or not self.agreed.in_rounds:
             return self.pace.deadline or 5.0
         return min(self.pace.deadline or 5.0, self.agreed.interval / 4)
 
@@ -308,18 +338,20 @@ class NodeConfig(Table):
             *self.agreed.bounds, epsilon=self.privacy.epsilon, sigma2=self.privacy.sigma2
         )
 
-    def settings(self, name: str) -> Settings:
-        """The agent's settings."""
+    def settings(self, name: str, identity: BoardIdentity | None = None) -> Settings:
+        """The agent's settings; `identity` signs what it sends beyond its neighbours."""
         return Settings(
             name=name,
             neighbours=tuple(neighbour.name for neighbour in self.neighbours),
             profile=self.profile,
             algorithm=self.agreed.algorithm_for(self.privacy),
+            identity=None if self.agreed.in_rounds else identity,
         )
 
     def _checked(self) -> Self:
         try:
             self.agreed.algorithm_for(self.privacy)
+            self.agreed.require_no_rounds()
         except ConfigError as error:
             error.field = f"agreed.{error.field}"
             raise

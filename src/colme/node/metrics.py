@@ -73,6 +73,8 @@ class Metrics:
         self._trust = self._gauge(
             "trust", "Weight of what is shared in an answer, as far as releases tell."
         )
+        self._records = self._gauge("records", "Records on the board.")
+        self._barred = self._gauge("origins_barred", "Origins that contradict themselves.")
         self._clock_jumps = self._counter("clock_jumps_total", "Jumps of the wall clock.")
         self._commits = Histogram(
             "commit_seconds",
@@ -153,6 +155,11 @@ class Metrics:
     def trust_is(self, released: float) -> None:
         """How far what is shared is trusted, by releases alone. The exact one is not for here."""
         self._trust.set(released)
+
+    def board_is(self, *, records: int, barred: int) -> None:
+        """So many records are on the board, and so many proofs."""
+        self._records.set(records)
+        self._barred.set(barred)
 
     def clock_jumped(self) -> None:
         """The wall clock jumped."""

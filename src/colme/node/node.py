@@ -2,7 +2,7 @@
 
 async with Node("node.toml") as node:
     node.observe(0.3)
-    print(node.estimate().value)
+    print((await node.estimate()).value)
 """
 
 import asyncio
@@ -16,11 +16,16 @@ from typing import Any, Self
 from structlog.typing import FilteringBoundLogger
 
 from colme.errors import ConfigError, LocalProtocolError, SampleError, StoreError
+from colme.network import NoiseSource
+from colme.node.boards import BoardsDriver, Speakers
 from colme.node.config import NodeConfig, SyntheticSource
+from colme.node.contact import Contact, Contacts
+from colme.node.driving import AgentDriver
 from colme.node.log import logger
 from colme.node.metrics import Metrics
 from colme.node.owner import (
     Answer,
+    Answering,
     NeighbourStatus,
     OwnerServer,
     SampleCounts,
@@ -39,9 +44,12 @@ from colme.node.samples import (
 from colme.node.session import Admission, Agreement, Neighbourhood
 from colme.node.state import REPEATABLE, Store, replaced_in
 from colme.node.tasks import running
-from colme.node.trust import Identity, Trust
+from colme.node.trust import Identity, Trust, signing_settings
 from colme.node.wire import Reason
 from colme.privacy.ledger import Ledger
+from colme.protocol.board.entry import Proof
+from colme.protocol.board.record import origin_of_key
+from colme.protocol.settings import Settings
 
 SOURCE_PAUSE = 0.5
 """Seconds after which a source looks again whether the disk works."""
@@ -55,7 +63,8 @@ class _Parts:
     store: Store
     metrics: Metrics
     neighbourhood: Neighbourhood
-    driver: Driver
+    driver: AgentDriver
+    answering: Answering
     failure: "asyncio.Future[None]"
     """Done once an error has ended the node."""
     log: FilteringBoundLogger
@@ -132,21 +141,9 @@ class Node:
         """Feed a sample. Await the result to know that it is stored."""
         return self._observe([sample])
 
-    def estimate(self) -> Answer:
+    async def estimate(self) -> Answer:
         """The mean of the owner's data, as well as it is known now."""
-        agent = self._parts.driver.agent
-        estimate, (lo, hi) = agent.estimate, agent.settings.profile.bounds
-        return Answer(
-            round=estimate.round,
-            value=estimate.value,
-            low=max(lo, estimate.value - estimate.margin),
-            high=min(hi, estimate.value + estimate.margin),
-            local=estimate.local,
-            class_size=estimate.class_size,
-            trust=estimate.trust,
-            collaborative=estimate.collaborative,
-            samples=agent.counts.taken,
-        )
+        return await self._parts.answering.answer()
 
     async def take(self, samples: Sequence[float]) -> None:
         """Take samples in, all or none, and return once they are stored."""
@@ -177,14 +174,17 @@ class Node:
         """Counts and words only, never a sample, a mean or an estimate."""
         parts, agent = self._parts, self._parts.driver.agent
         ledger = Ledger.of(agent)
+        in_rounds = agent.rounds if self.config.agreed.in_rounds else None
+        board = () if in_rounds else tuple(agent.boards.board)
+        barred = [entry.origin for entry in board if isinstance(entry, Proof)]
         return Status(
             name=self.name,
             fingerprint=parts.identity.certificate.fingerprint,
             epoch=parts.store.epoch,
             algorithm=agent.settings.algorithm.name,
             round=agent.round,
-            phase=agent.phase.value,
-            rounds=self.config.agreed.rounds,
+            phase=in_rounds.state.phase.value if in_rounds else None,
+            rounds=self.config.agreed.rounds if in_rounds else None,
             began=parts.driver.began,
             ended=parts.driver.ended,
             samples=SampleCounts(
@@ -195,14 +195,18 @@ class Node:
                 refused=parts.metrics.samples_refused,
             ),
             privacy=ledger.describe(releases=parts.store.releases, past=parts.store.past),
-            class_size=agent.class_size,
-            trust=agent.rounds.state.trust,
+            class_size=in_rounds.state.class_size if in_rounds else None,
+            trust=in_rounds.state.trust if in_rounds else None,
+            origin=parts.identity.certificate.origin,
+            records=None if in_rounds else len(board) - len(barred),
+            board=None if in_rounds else agent.boards.board.fingerprint,
+            barred=tuple(barred),
             neighbours=tuple(
                 NeighbourStatus(
                     **asdict(one),
-                    suspect=one.name in agent.suspects,
-                    accepted=one.name in agent.accepted,
-                    late=agent.late[one.name],
+                    suspect=one.name in agent.suspects if in_rounds else None,
+                    accepted=one.name in agent.accepted if in_rounds else None,
+                    late=agent.late[one.name] if in_rounds else None,
                 )
                 for one in parts.neighbourhood.acquaintances()
             ),
@@ -229,15 +233,16 @@ class Node:
         identity.certificate.require_valid(datetime.now(UTC), "this node")
         pins = {one.name: one.certificate for one in config.neighbours}
         trust = Trust(identity, config.identity, pins)
-        settings = config.settings(identity.name)
+        settings = signing_settings(config, trust)
         noise = make_noise(config.source, settings)
 
         store = Store.open(config.state, settings)
         undo.callback(store.close)
         if self._state_lost:
             self._require_empty(store)
-        # One that begins after a round, with no sample of its own, may follow one that had some.
-        lost = self._state_lost or (store.floor > 0 and not store.taken)
+        # One that begins after something, with no sample of its own, may follow one that had some.
+        begins_late = store.floor > 0 or store.incarnation > 0
+        lost = self._state_lost or (begins_late and not store.taken)
         begin = first_marks(config.source, store.marks, self._first_lines, state_lost=lost)
         marks = {**store.marks, **begin}
         feed = make_feed(config.source, marks=marks, refused=self._sample_refused)
@@ -247,31 +252,20 @@ class Node:
             *((one.name, trust.certificates(one.name)[-1]) for one in config.neighbours),
         ]:
             metrics.certificate_expires(name, certificate.not_after)
+        peers = Contact.all_of(config, store.standings)
         neighbourhood = Neighbourhood(
             config,
             trust,
-            Admission(Agreement.of(config.agreed), store.standings),
+            peers,
+            Admission(Agreement.of(config.agreed)),
             store,
             metrics,
             state_lost=self._state_lost,
             told_nothing_since=self._told_nothing_since,
             fail=self._fail,
         )
-        driver = neighbourhood.driver = Driver(
-            settings,
-            store,
-            noise=noise,
-            supply=Synthetic(config.source).samples
-            if isinstance(config.source, SyntheticSource)
-            else lambda _: (),
-            post=neighbourhood.post,
-            greet=neighbourhood.greet,
-            pacing=make_pacing(config, self._clock_jumped),
-            deadline=config.deadline,
-            last_round=config.pace.last_round,
-            metrics=metrics,
-            fail=self._fail,
-            marks=self._noise_mark(store),
+        driver = neighbourhood.driver = self._driver(
+            settings, store, peers, neighbourhood, noise, metrics
         )
         self._left = False
         self._made = _Parts(
@@ -280,6 +274,7 @@ class Node:
             metrics=metrics,
             neighbourhood=neighbourhood,
             driver=driver,
+            answering=Answering(driver),
             failure=asyncio.get_running_loop().create_future(),
             log=log,
         )
@@ -301,6 +296,56 @@ class Node:
             epoch=store.epoch,
             round=driver.agent.round,
             privacy=Ledger.of(driver.agent).describe(past=store.past),
+        )
+
+    def _driver(
+        self,
+        settings: Settings,
+        store: Store,
+        peers: Contacts,
+        neighbourhood: Neighbourhood,
+        noise: NoiseSource,
+        metrics: Metrics,
+    ) -> AgentDriver:
+        config = self.config
+        source = config.source
+        supply = Synthetic(source).samples if isinstance(source, SyntheticSource) else None
+        if config.agreed.in_rounds:
+            return Driver(
+                settings,
+                store,
+                peers,
+                noise=noise,
+                supply=supply or (lambda _: ()),
+                post=neighbourhood.post,
+                greet=neighbourhood.greet,
+                pacing=make_pacing(config, self._clock_jumped),
+                deadline=config.deadline,
+                last_round=config.pace.last_round,
+                metrics=metrics,
+                fail=self._fail,
+                marks=self._noise_mark(store),
+            )
+        identity = settings.signs_as
+        own = [origin_of_key(identity.key), *map(identity.origin_of, settings.neighbours)]
+        return BoardsDriver(
+            settings,
+            store,
+            peers,
+            noise=noise,
+            supply=supply,
+            post=neighbourhood.post,
+            interval=config.pace.interval,
+            last_tick=config.pace.last_round,
+            speakers=Speakers(
+                behind=config.origins.behind,
+                roster=config.origins.roster,
+                known=[origin for origin in own if origin is not None],
+            ),
+            state_lost=self._state_lost,
+            metrics=metrics,
+            fail=self._fail,
+            marks=self._noise_mark(store),
         )
 
     def _require_empty(self, store: Store) -> None:

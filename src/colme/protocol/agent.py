@@ -161,9 +161,13 @@ class Agent:
     @property
     def estimate(self) -> Estimate:
         """The mean of my data, as well as I know it now."""
+        self.require_sample()
+        return self._exchange.estimate()
+
+    def require_sample(self) -> None:
+        """Without one there is no answer."""
         if self._own.stream.count == 0:
             raise LocalProtocolError("estimate", "no samples", "at least one sample first")
-        return self._exchange.estimate()
 
     def observe(self, value: float) -> Effects:
         """Feed one sample."""

@@ -8,15 +8,21 @@ from colme.node.owner.token import owner_token, read_token
 
 if TYPE_CHECKING:
     from colme.node.owner.answer import Answer, Owned
+    from colme.node.owner.answering import Answering
     from colme.node.owner.client import OwnerClient
     from colme.node.owner.server import OwnerServer
 else:  # To ask a node no server is needed, and to answer no client.
     __getattr__ = when_asked(
-        __name__, answer=("Answer", "Owned"), client=("OwnerClient",), server=("OwnerServer",)
+        __name__,
+        answer=("Answer", "Owned"),
+        answering=("Answering",),
+        client=("OwnerClient",),
+        server=("OwnerServer",),
     )
 
 __all__ = [
     "Answer",
+    "Answering",
     "NeighbourStatus",
     "Owned",
     "OwnerClient",

@@ -10,17 +10,23 @@ from colme.node.owner.status import Status
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The owner's answer: an estimate with its 95% interval, and what it would be alone."""
+    """The owner's answer, in one shape for all algorithms. None of it is ever sent."""
 
-    round: int
     value: float
     low: float
+    """Of the 95% interval."""
     high: float
-    local: float
-    class_size: int
-    trust: float
-    collaborative: bool
+    alone: float
+    """What it would be without the others: the exact mean of the samples."""
     samples: int
+    records: int
+    """Others' releases that it rests on."""
+    classes: int | None
+    """How many kinds of others there seem to be; None where that is not asked."""
+    oldest: float | None
+    """Seconds since the oldest of these releases came here; None where there is none."""
+    why: str | None
+    """In words, where it is near what it would be alone."""
 
 
 class Owned(Protocol):
@@ -34,7 +40,7 @@ class Owned(Protocol):
     def metrics(self) -> Metrics:
         """What it counts."""
 
-    def estimate(self) -> Answer:
+    async def estimate(self) -> Answer:
         """The latest; a LocalProtocolError while there is no sample."""
 
     async def take(self, samples: Sequence[float]) -> None:

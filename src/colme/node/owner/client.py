@@ -15,6 +15,8 @@ from colme.node.owner.token import read_token
 
 PATIENCE = 5.0
 """Seconds to wait for an answer."""
+FIRST_ANSWER = 120.0
+"""Seconds to wait for an estimate: on a new machine what computes it may be compiled first."""
 
 
 class OwnerClient:
@@ -39,7 +41,7 @@ class OwnerClient:
 
     def estimate(self) -> dict[str, Any] | None:
         """The owner's answer; None while there is no sample."""
-        return self._ask("/estimate", none_at=409)
+        return self._ask("/estimate", none_at=409, patience=FIRST_ANSWER)
 
     def metrics(self) -> dict[str, float]:
         """What the node counts; of a series with labels, the sum."""
@@ -49,9 +51,11 @@ class OwnerClient:
                 totals[sample.name] = totals.get(sample.name, 0.0) + sample.value
         return totals
 
-    def _ask(self, path: str, *, none_at: int | None = None) -> dict[str, Any] | None:
+    def _ask(
+        self, path: str, *, none_at: int | None = None, patience: float = PATIENCE
+    ) -> dict[str, Any] | None:
         """None where the node refuses with the code `none_at`."""
-        content = self._get(path, none_at=none_at)
+        content = self._get(path, none_at=none_at, patience=patience)
         if content is None:
             return None
         try:
@@ -62,12 +66,14 @@ class OwnerClient:
             raise self._stranger("no JSON object")
         return answer
 
-    def _get(self, path: str, *, none_at: int | None = None) -> bytes | None:
+    def _get(
+        self, path: str, *, none_at: int | None = None, patience: float = PATIENCE
+    ) -> bytes | None:
         request = Request(
             f"http://{self._address}{path}", headers={"Authorization": f"Bearer {self._token}"}
         )
         try:
-            with self._opener.open(request, timeout=PATIENCE) as response:
+            with self._opener.open(request, timeout=patience) as response:
                 content: bytes = response.read()
         except HTTPError as error:
             with error:

@@ -77,17 +77,8 @@ class _Routes:
     owned: Owned
 
     async def estimate(self, _request: Request) -> Response:
-        answer = self.owned.estimate()
-        content = {
-            "value": _finite_or_none(answer.value),
-            "interval": [_finite_or_none(answer.low), _finite_or_none(answer.high)],
-            "local": _finite_or_none(answer.local),
-            "class_size": answer.class_size,
-            "trust": answer.trust,
-            "collaborative": answer.collaborative,
-            "samples": answer.samples,
-            "round": answer.round,
-        }
+        answer = asdict(await self.owned.estimate())
+        content = {name: _finite_or_none(value) for name, value in answer.items()}
         return JSONResponse(content, headers=NOT_STORED)
 
     async def samples(self, request: Request) -> Response:
@@ -291,9 +282,9 @@ def _number(value: object, place: int) -> float:
     raise SampleError(f"samples[{place}]", type(value).__name__, "a finite number")
 
 
-def _finite_or_none(value: float) -> float | None:
+def _finite_or_none(value: object) -> object:
     """JSON has no infinity."""
-    return value if isfinite(value) else None
+    return None if isinstance(value, float) and not isfinite(value) else value
 
 
 def _error(text: str, code: int, headers: dict[str, str] | None = None) -> Response:

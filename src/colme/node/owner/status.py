@@ -33,12 +33,14 @@ class NeighbourStatus:
     """The last one that it is known to have reached."""
     last_error: str | None
     """Why there is no session."""
-    suspect: bool
-    """Silent for so long that rounds do not wait for it."""
-    accepted: bool
+    suspect: bool | None
+    """Silent for so long that rounds do not wait for it; None, as the next two, without rounds."""
+    accepted: bool | None
     """Whether it looks like one of the same class."""
-    late: int
+    late: int | None
     """Messages that came after their exchange."""
+    vouched_for: int
+    """Origins that it brought first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,9 +57,9 @@ class Status:
     """What it runs, by the name that neighbours compare: never an alias."""
     round: int
     """The last one begun."""
-    phase: str
-    """The exchange that is open: idle, release, size or consensus."""
-    rounds: str
+    phase: str | None
+    """The exchange that is open: idle, release, size or consensus; None without rounds."""
+    rounds: str | None
     """Whether they go by the clock or are free."""
     began: float | None
     """When the first round of this start began, in seconds since 1970."""
@@ -66,10 +68,18 @@ class Status:
     samples: SampleCounts
     privacy: str
     """What was promised and released, in the ledger's words."""
-    class_size: int
-    """How many look alike, this node included."""
-    trust: float
+    class_size: int | None
+    """How many look alike, this node included; None without rounds."""
+    trust: float | None
     """The weight of what is shared in the answer. It rests on exact data: for the owner alone."""
+    origin: str | None
+    """The name of its records, to those who are not its neighbours."""
+    records: int | None
+    """On the board, its own among them; None in rounds."""
+    board: str | None
+    """A hash of all that is on it: two nodes with the same one hold the same; None in rounds."""
+    barred: tuple[str, ...]
+    """Origins that have contradicted themselves: nothing of theirs is used."""
     neighbours: tuple[NeighbourStatus, ...]
     troubles: tuple[str, ...]
     """Why it is not ready; empty if it is."""
@@ -86,6 +96,7 @@ class Status:
             NeighbourStatus(**_known(NeighbourStatus, one)) for one in plain["neighbours"]
         )
         content["troubles"] = tuple(plain["troubles"])
+        content["barred"] = tuple(plain["barred"])
         return cls(**content)
 
 

@@ -1,55 +1,45 @@
 """Drives one agent through its rounds, whatever its neighbours, the clock and the disk do."""
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from random import SystemRandom
 from time import time
 
-from colme.errors import RemoteProtocolError, SampleError, StoreError
+from colme.errors import RemoteProtocolError
 from colme.network import NoiseSource
-from colme.node.log import logger
+from colme.node.contact import Contact, Contacts
+from colme.node.driving import AgentDriver, Journal
 from colme.node.metrics import Metrics
-from colme.node.rounds.journal import Journal
 from colme.node.rounds.pacing import Pacing
 from colme.node.rounds.plausible import require_plausible
 from colme.node.state import Store
 from colme.node.wire import Reason, Refused, Standing
-from colme.protocol.agent import Agent
-from colme.protocol.events import Begin, Deadline, Effects, Event, Part, Received, Returned
-from colme.protocol.messages import RoundMessage
+from colme.protocol.board.entry import Entry
+from colme.protocol.events import Deadline, Event, Received, Returned
+from colme.protocol.messages import Message, RoundMessage
 from colme.protocol.rounds.state import SUSPECT_AFTER, Phase
 from colme.protocol.settings import Settings
-from colme.protocol.stream import is_finite_number
 
 LONGEST_TICK = 1.0
 """Seconds after which the clock is looked at again: it may have been put forward or back."""
-FIRST_RETRY, LONGEST_RETRY = 0.5, 30.0
-"""Seconds between attempts to write to a disk that failed."""
-EARLY_MESSAGES = 6
-"""Of a neighbour, kept until my first round begins: a link keeps those of two rounds."""
 FARTHEST = 2**40
 """Rounds ahead that a neighbour can be at most: at 1,000 a second, after 34 years."""
 HELLO_DEADLINES = 10
 """A neighbour's hello within so many deadlines of its last one is no reason to wait for it."""
 
 
-class Driver:
-    """Owns the agent. Everything runs in one event loop; only commits are in a thread of theirs.
-
-    A commit that fails is like a crash without the exit: the agent goes back to what is stored,
-    nothing that depended on the rest has been sent or acknowledged, and it joins the next round.
-    """
+class Driver(AgentDriver):
+    """Begins rounds, ends exchanges that have waited long enough, and follows who is far ahead."""
 
     def __init__(
         self,
         settings: Settings,
         store: Store,
+        peers: Contacts,
         *,
         noise: NoiseSource,
         supply: Callable[[int], Sequence[float]],
-        post: Callable[[str, RoundMessage], None],
+        post: Callable[[str, Message], None],
         greet: Callable[[], None],
         pacing: Pacing,
         deadline: float,
@@ -58,54 +48,41 @@ class Driver:
         fail: Callable[[BaseException], None],
         marks: Mapping[str, int] | None = None,
     ) -> None:
-        self._disk: StoreError | None = None
-        self.wait = 0.0
-        """Seconds to the next round, when last looked at between rounds."""
-        self.began: float | None = None
-        """When the first round of this start began, in seconds since 1970."""
-        self.ended: float | None = None
-        """When the last round of a trial ended."""
-        self._settings = settings
-        self._store = store
-        self._noise = noise
-        self._supply = supply
         self._greet = greet
         self._pacing = pacing
         self._deadline = deadline
         self._last_round = last_round
-        self._metrics = metrics
-        self._fail = fail
-        self._journal = Journal(store, post=post, metrics=metrics, marks=marks or {})
-        self._log = logger(node=settings.name)
-        self._loop = asyncio.get_running_loop()
-        self._running = self._stopped = False
         self._next: asyncio.Handle | None = None
         self._patience: asyncio.TimerHandle | None = None
         self._open_exchange: tuple[int, Phase] = (0, Phase.IDLE)
-        self._followed: dict[str, float] = {}
-        self._early: dict[str, deque[RoundMessage]] = {}
-        self._returned: dict[str, tuple[int, float]] = {}
-        self._restore()
+        super().__init__(
+            settings,
+            store,
+            peers,
+            noise=noise,
+            supply=supply,
+            journal=Journal(store, peers, post=post, metrics=metrics, marks=marks or {}),
+            metrics=metrics,
+            fail=fail,
+        )
 
-    @property
-    def trouble(self) -> str | None:
-        """Why nothing can be stored at present."""
-        return None if self._disk is None else str(self._disk)
+    def compare(self, peer: str, yours: Entry) -> None:
+        """In rounds there is nothing of mine to hold."""
 
-    @property
-    def standing(self) -> Standing:
-        """How far this node has come, as far as it is stored: all that it may have sent."""
-        return Standing(epoch=self._store.epoch, round=max(self._journal.round, self._store.floor))
-
-    def told(self, peer: str) -> Standing:
-        """What a neighbour may know of me, as far as it is stored."""
-        return Standing(epoch=self._store.epoch, round=self._journal.told(peer))
-
-    async def add_to_audience(self, peer: str) -> None:
+    async def welcomed(self, peer: str) -> None:
         """A neighbour let me in: from now on it may be told, once that is stored."""
-        if self._disk is not None:
-            raise StoreError(*self._disk.args)
+        self._require_disk()
         await self._journal.add_to_audience(peer)
+
+    def unsaid(self, peer: str) -> None:
+        """Its round is over, or it will be asked for again."""
+
+    async def begin_anew(self) -> None:
+        """The round after those that neighbours remember is stored as the store's floor."""
+
+    def held_of(self, peer: str) -> Entry | None:
+        """Rounds have nothing to hold."""
+        return None
 
     def start(self, heard: int) -> None:
         """Begin with rounds; `heard` is the round in which the neighbours are."""
@@ -115,39 +92,24 @@ class Driver:
         number, wait = self._pacing.next_round(self._past, alone=False)
         self._schedule(heard if self._is_worth_following(heard) else number, wait)
 
-    def stop(self) -> None:
-        """Begin no further rounds, ever."""
-        self._stopped = True
-        self._running = False
-        self._forget_timers()
-
-    async def flush(self) -> None:
-        """Until what has been taken in is stored, or can't be."""
-        if self._disk is None:
-            await self._journal.flush()
-
-    def observe(
-        self, samples: Sequence[float], marks: Mapping[str, int] | None = None
-    ) -> "asyncio.Future[None]":
-        """Take samples in, all or none; the result is there once they are stored."""
-        if self._disk is not None:
-            raise StoreError(*self._disk.args)
-        for number, value in enumerate(samples):
-            if not is_finite_number(value):
-                raise SampleError(f"sample {number}", type(value).__name__, "a finite number")
-        return self._journal.store(marks or {}, self._observe(samples))
-
-    def receive(self, peer: str, message: RoundMessage) -> None:
+    def receive(self, peer: str, message: Message) -> None:
         """Take a neighbour's message, or raise Refused."""
+        if not isinstance(message, RoundMessage):
+            seen, expected = type(message).__name__, "one of a round"
+            raise Refused(Reason.OTHER_CONFIGURATION, peer, "message", seen, expected)
+        self._receive(peer, message)
+        self._peers[peer].heard_in(message.round)
+
+    def _receive(self, peer: str, message: RoundMessage) -> None:
         if self._disk is not None:
             return
         require_plausible(peer, message, self._settings)
         if self.began is None:
-            self._early.setdefault(peer, deque(maxlen=EARLY_MESSAGES)).append(message)
+            self._peers[peer].early.append(message)
             return
         now = self.agent.round
         if self._running and self._is_worth_following(message.round):
-            self._follow(peer, message.round)
+            self._follow(self._peers[peer], message.round)
         try:
             effects = self.agent.step(Received(peer, message))
         except RemoteProtocolError as error:
@@ -159,56 +121,28 @@ class Driver:
         self._watch()
 
     def returned(self, peer: str, standing: Standing) -> None:
-        """A neighbour said hello: remember how far it is, and wait for it again.
+        """A neighbour said hello, from here: wait for it again.
 
         Not for one that says hello time and again: it would be waited for in vain.
         """
-        self.remember(peer, standing)
         if self._disk is not None:
             return
         now, patience = self._loop.time(), HELLO_DEADLINES * self._deadline
-        epoch, last = self._returned.get(peer, (0, -patience))
+        known = self._peers[peer]
+        epoch, last = known.returned
         if standing.epoch > epoch or now - last >= patience:
-            self._returned[peer] = (standing.epoch, now)
+            known.returned = (standing.epoch, now)
             self._journal.apply(self.agent.step(Returned(peer)))
         if self._running and self._is_worth_following(standing.round):
-            self._follow(peer, standing.round)
-
-    def remember(self, peer: str, standing: Standing) -> None:
-        """Keep how far a neighbour is, with the next commit."""
-        self._journal.remember(peer, standing)
-
-    async def run(self) -> None:
-        """Until cancelled: store, then send."""
-        await self._journal.run(self._recover)
-
-    async def _recover(self, error: StoreError) -> None:
-        self._forget_timers()
-        self._log.error("state can't be stored; rounds rest until it can", why=str(error))
-        retry, failure = FIRST_RETRY, error
-        while True:
-            self._disk = failure
-            self._metrics.store_failed()
-            self._journal.drop(failure)
-            await asyncio.sleep(retry * SystemRandom().uniform(0.5, 1))
-            retry = min(2 * retry, LONGEST_RETRY)
-            try:
-                await self._store.reload()
-                break
-            except StoreError as again:
-                failure = again
-        self._restore()
-        self._disk = None
-        self._log.info("state can be stored again")
-        if self._running:
-            self._schedule_next()
+            self._follow(known, standing.round)
 
     def _restore(self) -> None:
-        """The agent as stored; a round that was open then is over now."""
-        stored = self._store.snapshot
-        self.agent = Agent.restore(self._settings, stored) if stored else Agent(self._settings)
-        self._journal.open(self.agent)
+        """A round that was open when it was stored is over now."""
+        super()._restore()
         self._close_round()
+
+    def _go_on(self) -> None:
+        self._schedule_next()
 
     def _close_round(self) -> None:
         """What it still would have sent is of no use to anybody."""
@@ -242,14 +176,8 @@ class Driver:
         if self._disk is not None:
             return
         first, self.began = self.began is None, self.began or time()
-        self._journal.apply(Effects(persist=self._observe(self._supply(number))))
-        # Drawn, applied and queued to be stored with no await in between: noise drawn a second time
-        # for a block would leak it.
-        draws = tuple(self._noise(scale) for scale in self.agent.draws_due)
-        self._step(Begin(number, draws))
-        counts = self.agent.counts
-        self._metrics.round_began(number)
-        self._metrics.released(samples=counts.released, blocks=counts.blocks)
+        self._publish(number)
+        self._watch()
         for peer in self._settings.neighbours:
             self._metrics.peer_is_suspect(peer, peer in self.agent.suspects)
         if first:
@@ -257,19 +185,10 @@ class Driver:
 
     def _hear_the_early(self) -> None:
         """What came before my first round may well be of that round."""
-        early, self._early = self._early, {}
-        for peer, messages in early.items():
-            for message in messages:
+        for peer in self._peers.values():
+            while peer.early:
                 with suppress(Refused):
-                    self.receive(peer, message)
-
-    def _observe(self, samples: Sequence[float]) -> frozenset[Part]:
-        """Take samples in; what has to be stored for that."""
-        changed = frozenset[Part]()
-        for sample in samples:
-            changed |= self.agent.observe(sample).persist
-        self._metrics.samples_taken(len(samples))
-        return changed
+                    self._receive(peer.name, peer.early.popleft())
 
     def _watch(self) -> None:
         """After a step: has an exchange opened, or the round ended?"""
@@ -298,13 +217,6 @@ class Driver:
         )
         self._step(Deadline())
 
-    def _supervise(self, work: Callable[..., None], *arguments: object) -> None:
-        """What the loop calls has nobody to raise to: an error there ends the node."""
-        try:
-            work(*arguments)
-        except Exception as error:
-            self._fail(error)
-
     def _step(self, event: Event) -> None:
         self._journal.apply(self.agent.step(event))
         self._watch()
@@ -315,14 +227,14 @@ class Driver:
         ahead = number - self._past
         return self._pacing.follows and 1 < ahead <= FARTHEST and not past_the_end
 
-    def _follow(self, peer: str, number: int) -> None:
+    def _follow(self, peer: Contact, number: int) -> None:
         """A neighbour is far ahead: skip to its round. It may ask for that once a deadline."""
         now = self._loop.time()
-        if now - self._followed.get(peer, -self._deadline) < self._deadline:
+        if now - peer.followed_at < self._deadline:
             return
-        self._followed[peer] = now
+        peer.followed_at = now
         behind = number - self.agent.round
-        self._log.info("skipping rounds to catch up", peer=peer, round=number, behind=behind)
+        self._log.info("skipping rounds to catch up", peer=peer.name, round=number, behind=behind)
         self._forget_timers()
         self._close_round()
         self._supervise(self._begin, number)

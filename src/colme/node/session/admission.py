@@ -1,13 +1,11 @@
 """Who is let in: neighbours that agree with me, and whose state is no older than I remember."""
 
 import secrets
-from collections.abc import Mapping
 
 from colme.errors import MessageError, StaleStateError
+from colme.node.contact import NEVER, Contact
 from colme.node.session.agreement import Agreement
 from colme.node.wire import Reason, Refused, Standing, from_wire, pb, to_wire
-
-NEVER = Standing(epoch=0, round=0)
 
 
 class Admission:
@@ -17,11 +15,9 @@ class Admission:
     samples that have been released, so its neighbours remember how far it had come.
     """
 
-    def __init__(self, agreement: Agreement, remembered: Mapping[str, Standing]) -> None:
+    def __init__(self, agreement: Agreement) -> None:
         self._agreement = agreement
-        self.remembered = dict(remembered)
         self._boot = secrets.randbits(64)
-        self._boots: dict[str, tuple[int, int]] = {}
 
     def greeting(self, told: Standing) -> bytes:
         """A hello; its round is the last one of mine that may have reached the neighbour."""
@@ -41,38 +37,27 @@ class Admission:
         )
         return pb.Frame(hello=hello).SerializeToString()
 
-    def admit(self, peer: str, hello: pb.Hello, mine: Standing) -> pb.Welcome:
+    def admit(self, peer: Contact, hello: pb.Hello, mine: Standing) -> pb.Welcome:
         """A welcome for this neighbour, or Refused."""
-        self._require_agreement(peer, hello)
-        remembered = self.remembered.get(peer, NEVER)
+        self._require_agreement(peer.name, hello)
+        remembered = peer.standing
         if not hello.check:
-            theirs = _theirs(peer, hello)
-            epoch, boot = self._boots.get(peer, (0, 0))
+            theirs = _theirs(peer.name, hello)
+            epoch, boot = peer.booted
             cloned = epoch == theirs.epoch and boot != hello.boot
             if theirs.epoch < remembered.epoch or theirs.round < remembered.round or cloned:
                 raise Refused(
                     Reason.STALE_STATE,
-                    peer,
+                    peer.name,
                     "standing",
                     f"start {theirs.epoch}, round {theirs.round}",
                     f"at least start {remembered.epoch}, round {remembered.round}, and one process "
                     "alone: your state is an old one or a copy, and would noise samples twice",
                     remembered,
                 )
-            self.remembered[peer] = theirs
-            self._boots[peer] = (theirs.epoch, hello.boot)
+            peer.remember(theirs)
+            peer.booted = (theirs.epoch, hello.boot)
         return pb.Welcome(standing=to_wire(mine), remembered=to_wire(remembered))
-
-    def round_of(self, peer: str) -> int:
-        """The last round of a neighbour that I know of."""
-        return self.remembered.get(peer, NEVER).round
-
-    def heard(self, peer: str, round_: int) -> Standing:
-        """A neighbour that was let in is in this round."""
-        before = self.remembered[peer]
-        if round_ > before.round:
-            self.remembered[peer] = Standing(epoch=before.epoch, round=round_)
-        return self.remembered[peer]
 
     def require_newest(self, peer: str, remembered: Standing, told: Standing) -> None:
         """A neighbour must not remember more of me than I have stored of what I told it."""

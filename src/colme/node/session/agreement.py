@@ -30,8 +30,10 @@ class Agreement:
             "protocol": PROTOCOL,
             "bounds": f"{lo!r},{hi!r}",
             "algorithm": agreed.algorithm,
-            "rounds": agreed.rounds,
         }
+        if not agreed.in_rounds:
+            return cls(facts)
+        facts["rounds"] = agreed.rounds
         rule = agreed.decision_rule
         if rule is not None:
             facts["rule"] = _identity(rule)

@@ -1,8 +1,6 @@
 """My side of the session to one neighbour: what I have to say, in order, across broken lines."""
 
 import asyncio
-from collections import deque
-from dataclasses import dataclass
 from random import SystemRandom
 from typing import Protocol
 
@@ -10,9 +8,10 @@ from grpc import StatusCode
 from grpc.aio import AioRpcError, StreamStreamCall, secure_channel
 
 from colme.errors import IdentityError, MessageError, StaleStateError, StoreError
+from colme.node.session.outbox import Outbox
 from colme.node.trust import Trust, channel_options, explain
-from colme.node.wire import METHOD, encode, parse_reply, pb, shortened
-from colme.protocol.messages import RoundMessage
+from colme.node.wire import METHOD, PROTOCOL, parse_reply, pb, shortened
+from colme.protocol.messages import Message
 
 SESSION_SECONDS = 3600.0
 """The deadline of a session; the next one takes over."""
@@ -20,6 +19,8 @@ ANSWER_SECONDS = 10.0
 """The deadline of a hello."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 10.0
 """Seconds between attempts: doubled each time, up to the longest, and each between half and all."""
+
+OTHER_VERSION = f"it does not speak {PROTOCOL}: it runs another version of colme; update both"
 
 Session = StreamStreamCall[bytes, bytes]
 
@@ -52,41 +53,30 @@ class Parted(Exception):  # noqa: N818 (it is no error)
     """A session is over; the reason in words."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Frame:
-    sequence: int
-    round: int
-    data: bytes
-
-
 class Link:
-    """Keeps a session open and speaks on it; what is posted is sent once, in order, as stored."""
+    """Keeps a session open and speaks on it: what is in its outbox, in order."""
 
-    def __init__(self, peer: str, address: str, trust: Trust, ear: Ear) -> None:
+    def __init__(self, peer: str, address: str, trust: Trust, ear: Ear, outbox: Outbox) -> None:
         self.peer = peer
         self.address = address
         self.connected = False
         self._trust = trust
         self._ear = ear
-        self._frames: deque[_Frame] = deque()
-        self._sequence = 0
+        self._outbox = outbox
         self._greet = False
         self._hellos = self._frames_said = 0
         self._news = asyncio.Event()
         self._random = SystemRandom()
 
-    def post(self, message: RoundMessage) -> None:
-        """Send this as soon as there is a session, unless its round is long over by then."""
-        self._sequence += 1
-        data = encode(message, self._sequence)
-        self._frames.append(_Frame(self._sequence, message.round, data))
-        while self._frames[0].round < message.round - 1:
-            self._frames.popleft()
+    def post(self, message: Message) -> bool:
+        """Send this as soon as there is a session; False if it can't be kept until then."""
+        kept = self._outbox.post(message)
         self._news.set()
+        return kept
 
     def drop(self) -> None:
         """Send nothing of what is still waiting."""
-        self._frames.clear()
+        self._outbox.drop()
 
     def greet(self) -> None:
         """Say hello again: I was away."""
@@ -111,10 +101,11 @@ class Link:
             async with secure_channel(self.address, credentials, channel_options()) as channel:
                 call: Session = channel.stream_stream(METHOD)(timeout=SESSION_SECONDS)
                 try:
-                    welcome = await self._open(call)
+                    await self._open(call)
                     self.connected = True
-                    await self._hold(call, welcome)
+                    await self._hold(call)
                 finally:
+                    self._outbox.close()
                     call.cancel()
         except (Parted, IdentityError, StoreError, StaleStateError) as error:
             return str(error)
@@ -130,21 +121,25 @@ class Link:
                 return None
             details = shortened(error.details() or "")
             told = f"{error.code().name.lower().replace('_', ' ')}: {details}"
+            if error.code() is StatusCode.UNIMPLEMENTED:
+                return OTHER_VERSION
             if "Connection refused" in told:
                 return f"{self.address} can't be reached (connection refused)"
             return await explain(self.address, self.peer, self._trust) or told
         return "over"
 
-    async def _open(self, call: Session) -> pb.Welcome:
-        """Say hello; the answer, which says where to go on."""
+    async def _open(self, call: Session) -> None:
+        """Say hello; the answer says where to go on."""
         self._hellos = self._frames_said = 0
         async with asyncio.timeout(ANSWER_SECONDS):
             await self._say_hello(call)
             reply = await read_reply(call)
+        if reply.WhichOneof("content") == "welcome":
+            # Before it is told: whatever is posted from then on is of this session.
+            self._outbox.open(reply.welcome)
         await self._take(reply)
         if reply.WhichOneof("content") == "refusal":
             raise Parted(f"turned away: {reply.refusal.detail}")
-        return reply.welcome
 
     async def _say_hello(self, call: Session) -> None:
         self._hellos += 1
@@ -167,10 +162,10 @@ class Link:
             what = "welcome" if is_welcome else "refusal"
             raise Parted(f"it sent a {what} for nothing that I said")
 
-    async def _hold(self, call: Session, welcome: pb.Welcome) -> None:
+    async def _hold(self, call: Session) -> None:
         sides = {
             asyncio.create_task(self._listen(call)),
-            asyncio.create_task(self._speak(call, welcome)),
+            asyncio.create_task(self._speak(call)),
         }
         try:
             done, _ = await asyncio.wait(sides, return_when=asyncio.FIRST_COMPLETED)
@@ -185,24 +180,17 @@ class Link:
         while True:
             await self._take(await read_reply(call))
 
-    async def _speak(self, call: Session, welcome: pb.Welcome) -> None:
-        received = welcome.received
+    async def _speak(self, call: Session) -> None:
         while True:
             self._news.clear()
             if self._greet:
                 self._greet = False
                 await self._say_hello(call)
-            while (frame := self._after(received, welcome.standing.round)) is not None:
+            while (frame := self._outbox.next()) is not None:
                 self._frames_said += 1
-                await call.write(frame.data)
-                received = frame.sequence
+                await call.write(frame)
                 self._ear.sent(self.peer)
             await self._news.wait()
-
-    def _after(self, sequence: int, number: int) -> _Frame | None:
-        """The next frame to send; one of a round before the neighbour's own it would refuse."""
-        ahead = (one for one in self._frames if one.sequence > sequence and one.round >= number)
-        return next(ahead, None)
 
 
 async def read_reply(call: Session) -> pb.Reply:

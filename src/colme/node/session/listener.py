@@ -10,9 +10,20 @@ import grpc
 from grpc.aio import Server, ServicerContext, server
 
 from colme.errors import NetworkError
+from colme.node.contact import Contact, Contacts
 from colme.node.trust import Trust, server_options
-from colme.node.wire import SERVICE, Reason, Refused, message_in, parse_frame, pb, reply_of
-from colme.protocol.messages import RoundMessage
+from colme.node.wire import (
+    OLD_SERVICES,
+    PROTOCOL,
+    SERVICE,
+    Reason,
+    Refused,
+    message_in,
+    parse_frame,
+    pb,
+    reply_of,
+)
+from colme.protocol.messages import Message
 
 HELLO_SECONDS = 10.0
 """How long a caller may take to prove who it is and to say hello."""
@@ -31,7 +42,7 @@ class Door(Protocol):
         """Let a neighbour in, or raise Refused."""
         ...
 
-    def receive(self, peer: str, message: RoundMessage) -> None:
+    def receive(self, peer: str, message: Message) -> None:
         """Take a message, or raise Refused."""
         ...
 
@@ -51,18 +62,17 @@ class Door(Protocol):
 class Listener:
     """Takes the sessions of pinned neighbours, one for each, and nobody else's."""
 
-    def __init__(self, address: str, trust: Trust, door: Door) -> None:
+    def __init__(self, address: str, trust: Trust, peers: Contacts, door: Door) -> None:
         self.port = 0
         self._address = address
         self._trust = trust
+        self._peers = peers
         self._door = door
         self._server: Server | None = None
         self._stopping = False
         self._loop = asyncio.get_running_loop()
         self._handshakes: deque[asyncio.TimerHandle] = deque()
         self._connections: set[str] = set()
-        self._sessions: dict[str, asyncio.Task[None] | None] = {}
-        self._received: dict[str, tuple[int, int]] = {}
         self._calls: set[asyncio.Task[object]] = set()
 
     async def start(self) -> None:
@@ -70,8 +80,14 @@ class Listener:
         self._server = server(options=server_options())
         handler: grpc.RpcMethodHandler[bytes, bytes]
         handler = grpc.stream_stream_rpc_method_handler(self._call)
+        old: grpc.RpcMethodHandler[bytes, bytes]
+        old = grpc.stream_stream_rpc_method_handler(self._old_call)
+        services = {SERVICE: handler, **dict.fromkeys(OLD_SERVICES, old)}
         self._server.add_generic_rpc_handlers(
-            (grpc.method_handlers_generic_handler(SERVICE, {"Session": handler}),)
+            tuple(
+                grpc.method_handlers_generic_handler(name, {"Session": one})
+                for name, one in services.items()
+            )
         )
         credentials = self._trust.server_credentials(self._met_in_a_thread)
         try:
@@ -126,13 +142,23 @@ class Listener:
         finally:
             self._connections.discard(context.peer())
 
+    async def _old_call(self, _: AsyncIterator[bytes], context: Context) -> None:
+        """A neighbour of an earlier version is told so, in words that it understands."""
+        try:
+            peer = self._identify(context).name
+            seen, expected = "an earlier version of colme", f"{PROTOCOL}: update it"
+            raise Refused(Reason.OTHER_CONFIGURATION, peer, "agreed.protocol", seen, expected)
+        except Refused as error:
+            self._door.kept_out(error)
+            await context.write(reply_of(error))
+
     async def _session(self, frames: AsyncIterator[bytes], context: Context) -> None:
         try:
             peer = self._identify(context)
             async with asyncio.timeout(HELLO_SECONDS):
-                frame = parse_frame(peer, await anext(frames, b""))
+                frame = parse_frame(peer.name, await anext(frames, b""))
             if frame.WhichOneof("content") != "hello":
-                raise Refused(Reason.NO_HELLO, peer, "frame", "a message", "a hello first")
+                raise Refused(Reason.NO_HELLO, peer.name, "frame", "a message", "a hello first")
             welcome = self._welcome(peer, frame.hello)
         except Refused as error:
             self._door.kept_out(error)
@@ -146,39 +172,39 @@ class Listener:
         if not frame.hello.check:
             await self._serve(peer, frame.hello.standing.epoch, frames, context)
 
-    def _identify(self, context: Context) -> str:
+    def _identify(self, context: Context) -> Contact:
         if context.peer() not in self._connections:
             self._connections.add(context.peer())
             if self._handshakes:
                 self._handshakes.popleft().cancel()
         (pem,) = context.auth_context()["x509_pem_cert"]
-        peer = self._trust.name_of(pem)
-        if peer is None:
+        name = self._trust.name_of(pem)
+        if name is None:
             # Vouched for by a pinned certificate, which can't vouch for others here.
             raise Refused(
                 Reason.UNKNOWN_PEER, STRANGER, "certificate", "another", "one that is pinned"
             )
-        return peer
+        return self._peers[name]
 
-    def _welcome(self, peer: str, hello: pb.Hello) -> pb.Welcome:
-        welcome = self._door.admit(peer, hello)
-        epoch, received = self._received.get(peer, (0, 0))
+    def _welcome(self, peer: Contact, hello: pb.Hello) -> pb.Welcome:
+        welcome = self._door.admit(peer.name, hello)
+        epoch, received = peer.received
         welcome.received = received if epoch == hello.standing.epoch else 0
         return welcome
 
-    def _take_over(self, peer: str) -> None:
+    def _take_over(self, peer: Contact) -> None:
         """A new session means that the old one is broken, whether or not it is known here."""
-        before, self._sessions[peer] = self._sessions.get(peer), asyncio.current_task()
+        before, peer.session = peer.session, asyncio.current_task()
         if before is not None:
             before.cancel()
 
     async def _serve(
-        self, peer: str, epoch: int, frames: AsyncIterator[bytes], context: Context
+        self, peer: Contact, epoch: int, frames: AsyncIterator[bytes], context: Context
     ) -> None:
         try:
             async for data in frames:
                 try:
-                    frame = parse_frame(peer, data)
+                    frame = parse_frame(peer.name, data)
                     if frame.WhichOneof("content") == "hello":
                         welcome = self._welcome(peer, frame.hello)
                         await context.write(pb.Reply(welcome=welcome).SerializeToString())
@@ -191,17 +217,17 @@ class Listener:
                         return
         except asyncio.CancelledError:
             # Hang up where a new session is the reason; else it is the caller who did.
-            if self._sessions.get(peer) is asyncio.current_task():
+            if peer.session is asyncio.current_task():
                 raise
         finally:
-            if self._sessions.get(peer) is asyncio.current_task():
-                self._sessions[peer] = None
+            if peer.session is asyncio.current_task():
+                peer.session = None
 
-    def _take(self, peer: str, epoch: int, frame: pb.Frame) -> None:
-        known_epoch, received = self._received.get(peer, (0, 0))
+    def _take(self, peer: Contact, epoch: int, frame: pb.Frame) -> None:
+        known_epoch, received = peer.received
         if known_epoch == epoch and frame.sequence <= received:
             raise Refused(
-                Reason.DUPLICATE, peer, "sequence", frame.sequence, f"more than {received}"
+                Reason.DUPLICATE, peer.name, "sequence", frame.sequence, f"more than {received}"
             )
-        self._received[peer] = (epoch, frame.sequence)
-        self._door.receive(peer, message_in(peer, frame))
+        peer.received = (epoch, frame.sequence)
+        self._door.receive(peer.name, message_in(peer.name, frame))

@@ -8,17 +8,19 @@ from traceback import format_tb
 
 from colme.errors import ConfigError, StaleStateError
 from colme.node.config import NodeConfig
+from colme.node.contact import Contacts, names
+from colme.node.driving import AgentDriver
 from colme.node.log import logger
 from colme.node.metrics import Metrics
-from colme.node.rounds import Driver
 from colme.node.session.admission import Admission
 from colme.node.session.link import Link
 from colme.node.session.listener import Listener
+from colme.node.session.outbox import BoardsOutbox, RoundsOutbox
 from colme.node.state import Store, replaced_in
 from colme.node.tasks import running
 from colme.node.trust import Trust
-from colme.node.wire import Refused, Standing, from_wire, pb
-from colme.protocol.messages import RoundMessage
+from colme.node.wire import Reason, Refused, Standing, from_wire, pb, yours_in
+from colme.protocol.messages import Message
 
 TOLD_NOTHING_SINCE = "--told-nothing-since"
 
@@ -32,6 +34,7 @@ class Acquaintance:
     connected: bool
     round: int
     last_error: str | None
+    vouched_for: int
 
 
 class Neighbourhood:
@@ -41,6 +44,7 @@ class Neighbourhood:
         self,
         config: NodeConfig,
         trust: Trust,
+        peers: Contacts,
         admission: Admission,
         store: Store,
         metrics: Metrics,
@@ -49,26 +53,30 @@ class Neighbourhood:
         told_nothing_since: Collection[str],
         fail: Callable[[BaseException], None],
     ) -> None:
-        _require_all_accounted_for(store, config, told_nothing_since)
+        if config.agreed.in_rounds:
+            _require_all_accounted_for(store, config, told_nothing_since)
+        else:
+            _require_askable(store, config, told_nothing_since)
         self.joined = asyncio.Event()
-        self.driver: Driver
+        self.driver: AgentDriver
         self._folder = config.state
         self._patience = config.deadline
         self._admission = admission
+        self._peers = peers
         self._store = store
         self._metrics = metrics
         self._state_lost = state_lost
         self._fail = fail
         self._log = logger(node=trust.identity.name)
+        outbox = RoundsOutbox if config.agreed.in_rounds else BoardsOutbox
         self._links = {
-            one.name: Link(one.name, one.address, trust, self) for one in config.neighbours
+            name: Link(name, peer.address, trust, self, outbox()) for name, peer in peers.items()
         }
-        self._listener = Listener(config.listen, trust, self)
+        self._listener = Listener(config.listen, trust, peers, self)
         self._silent = False
-        self._heard: dict[str, int] = {}
-        self._errors: dict[str, str] = {}
-        self._unheard = set(self._links)
-        self._unsure = set(self._links) if state_lost or store.from_backup else set()
+        for peer in peers.values():
+            is_asked = peer.name not in told_nothing_since
+            peer.unsure = (state_lost or store.from_backup) and is_asked
         self._changed = asyncio.Event()
 
     async def open(self, stack: AsyncExitStack) -> None:
@@ -83,26 +91,33 @@ class Neighbourhood:
 
         A state that may be an old one needs the word of every neighbour that it is not.
         """
-        if self._unsure:
-            self._log.warning("waiting for the word of every neighbour", peers=sorted(self._unsure))
-        await self._until(lambda: not self._unsure, None)
-        await self._until(lambda: not self._unheard, self._patience)
+        if self.unsure:
+            self._log.warning("waiting for the word of every neighbour", peers=self._unsure())
+        await self._until(lambda: not self.unsure, None)
+        await self._until(
+            lambda: not any(one.unheard for one in self._peers.values()), self._patience
+        )
         if self._silent:
             return
+        if self._state_lost:
+            await self.driver.begin_anew()
         if self._store.from_backup:
             await self._store.confirmed()
         self.joined.set()
-        self.driver.start(max(self._heard.values(), default=0))
+        self.driver.start(max((one.round_when_met for one in self._peers.values()), default=0))
 
     @property
     def unsure(self) -> bool:
         """Whether neighbours have yet to say that my state is the newest."""
-        return bool(self._unsure)
+        return bool(self._unsure())
 
-    def post(self, peer: str, message: RoundMessage) -> None:
+    def _unsure(self) -> list[str]:
+        return names(one for one in self._peers.values() if one.unsure)
+
+    def post(self, peer: str, message: Message) -> None:
         """Send a message to a neighbour."""
-        if not self._silent:
-            self._links[peer].post(message)
+        if not self._silent and not self._links[peer].post(message):
+            self.driver.unsaid(peer)
 
     def fall_silent(self) -> None:
         """Send nothing more, not even what is waiting."""
@@ -119,13 +134,14 @@ class Neighbourhood:
         """The neighbours, as things stand."""
         return [
             Acquaintance(
-                name=peer,
-                address=link.address,
-                connected=link.connected,
-                round=self._admission.round_of(peer),
-                last_error=self._errors.get(peer),
+                name=name,
+                address=peer.address,
+                connected=self._links[name].connected,
+                round=peer.standing.round,
+                last_error=peer.last_error,
+                vouched_for=len(peer.vouched_for),
             )
-            for peer, link in sorted(self._links.items())
+            for name, peer in self._peers.items()
         ]
 
     # What a link tells (`link.Ear`).
@@ -139,16 +155,16 @@ class Neighbourhood:
         try:
             theirs, remembered = from_wire(welcome.standing), from_wire(welcome.remembered)
             self._require_newest(peer, remembered)
+            self._compare(peer, welcome)
         except StaleStateError as error:
             self._fail(error)
             raise
-        await self.driver.add_to_audience(peer)
-        self._errors.pop(peer, None)
+        await self.driver.welcomed(peer)
         self._metrics.peer_is_connected(peer, True)
         self._log.info("connected", peer=peer, round=theirs.round)
-        self._heard[peer] = theirs.round
-        self._unheard.discard(peer)
-        self._unsure.discard(peer)
+        known = self._peers[peer]
+        known.last_error, known.round_when_met = None, theirs.round
+        known.unheard = known.unsure = False
         self._changed.set()
 
     async def refused(self, peer: str, refusal: pb.Refusal) -> None:
@@ -161,19 +177,21 @@ class Neighbourhood:
             return
         remembered = from_wire(refusal.remembered)
         if self._state_lost and not self.joined.is_set():
+            self._compare(peer, refusal)
             await self._store.adopt_loss(remembered.epoch, remembered.round)
             return
         try:
             self._require_newest(peer, remembered)
+            self._compare(peer, refusal)
         except StaleStateError as error:
             self._fail(error)
 
     def parted(self, peer: str, why: str) -> None:
         """There is no session, for this reason."""
-        self._errors[peer] = why
+        self._peers[peer].last_error = why
         self._metrics.peer_is_connected(peer, False)
         self._log.warning("not connected", peer=peer, why=why)
-        self._unheard.discard(peer)
+        self._peers[peer].unheard = False
         self._changed.set()
 
     def sent(self, peer: str) -> None:
@@ -184,16 +202,23 @@ class Neighbourhood:
 
     def admit(self, peer: str, hello: pb.Hello) -> pb.Welcome:
         """Let a neighbour in, or raise Refused."""
-        welcome = self._admission.admit(peer, hello, self.driver.standing)
+        held = self.driver.held_of(peer)
+        yours = b"" if held is None else held.to_bytes()
+        try:
+            welcome = self._admission.admit(self._peers[peer], hello, self.driver.standing)
+        except Refused as error:
+            if error.reason is Reason.STALE_STATE:
+                error.yours = yours
+            raise
+        welcome.yours = yours
         if not hello.check:
             self.driver.returned(peer, from_wire(hello.standing))
         return welcome
 
-    def receive(self, peer: str, message: RoundMessage) -> None:
+    def receive(self, peer: str, message: Message) -> None:
         """Take a neighbour's message, or raise Refused."""
         self._metrics.received(peer)
         self.driver.receive(peer, message)
-        self.driver.remember(peer, self._admission.heard(peer, message.round))
 
     def kept_out(self, error: Refused) -> None:
         """Somebody was not let in."""
@@ -210,6 +235,11 @@ class Neighbourhood:
         where = format_tb(error.__traceback__)[-1].strip()
         self._log.error("a session broke here", kind=type(error).__name__, where=where)
 
+    def _compare(self, peer: str, reply: pb.Welcome | pb.Refusal) -> None:
+        yours = yours_in(reply)
+        if yours is not None:
+            self.driver.compare(peer, yours)
+
     def _require_newest(self, peer: str, remembered: Standing) -> None:
         try:
             self._admission.require_newest(peer, remembered, self.driver.told(peer))
@@ -225,6 +255,19 @@ class Neighbourhood:
                     await self._changed.wait()
         except TimeoutError:
             return
+
+
+def _require_askable(store: Store, config: NodeConfig, told_nothing_since: Collection[str]) -> None:
+    """Records of mine are everywhere, so any neighbour may be asked, and one that can't be skipped.
+
+    The word is refused where nothing asks for it, as in rounds.
+    """
+    askable = {one.name for one in config.neighbours} if store.from_backup else set[str]()
+    for name in told_nothing_since:
+        if name not in askable:
+            which = f"one of {', '.join(sorted(askable))}" if askable else "no such word"
+            expected = f"{which}: it is for neighbours that a restored state can't ask"
+            raise ConfigError(TOLD_NOTHING_SINCE, name, expected)
 
 
 def _require_all_accounted_for(

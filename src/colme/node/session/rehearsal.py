@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from grpc import StatusCode
 from grpc.aio import AioRpcError, secure_channel
 
 from colme.errors import IdentityError, MessageError
@@ -11,8 +12,8 @@ from colme.node.config import Neighbour, NodeConfig
 from colme.node.samples import make_noise
 from colme.node.session.admission import Admission
 from colme.node.session.agreement import Agreement
-from colme.node.session.link import ANSWER_SECONDS, Parted, Session, read_reply
-from colme.node.trust import Identity, Trust, channel_options, explain
+from colme.node.session.link import ANSWER_SECONDS, OTHER_VERSION, Parted, Session, read_reply
+from colme.node.trust import Identity, Trust, channel_options, explain, signing_settings
 from colme.node.wire import METHOD, shortened
 
 
@@ -30,14 +31,14 @@ async def check(config: NodeConfig) -> list[Finding]:
     """One finding for each neighbour; raises for what is wrong on this side."""
     identity = Identity.load(config.identity)
     identity.certificate.require_valid(datetime.now(UTC), "this node")
-    make_noise(config.source, config.settings(identity.name))
     pins = {one.name: one.certificate for one in config.neighbours}
     trust = Trust(identity, config.identity, pins)
-    question = Admission(Agreement.of(config.agreed), {}).question()
-    return await asyncio.gather(*(_ask(one, trust, question) for one in config.neighbours))
+    make_noise(config.source, signing_settings(config, trust))
+    question = Admission(Agreement.of(config.agreed)).question()
+    return await asyncio.gather(*(_ask(one, trust, question, config) for one in config.neighbours))
 
 
-async def _ask(neighbour: Neighbour, trust: Trust, question: bytes) -> Finding:
+async def _ask(neighbour: Neighbour, trust: Trust, question: bytes, config: NodeConfig) -> Finding:
     well, words = False, f"no answer within {ANSWER_SECONDS:g} s"
     try:
         credentials = trust.channel_credentials(neighbour.name)
@@ -48,7 +49,11 @@ async def _ask(neighbour: Neighbour, trust: Trust, question: bytes) -> Finding:
             call.cancel()
         well = reply.WhichOneof("content") == "welcome"
         words = (
-            f"agrees; it is in round {reply.welcome.standing.round}"
+            (
+                f"agrees; it is in round {reply.welcome.standing.round}"
+                if config.agreed.in_rounds
+                else "agrees"
+            )
             if well
             else f"refuses: {reply.refusal.detail}"
         )
@@ -59,4 +64,6 @@ async def _ask(neighbour: Neighbour, trust: Trust, question: bytes) -> Finding:
     except AioRpcError as error:
         why = await explain(neighbour.address, neighbour.name, trust)
         words = why or f"{error.code().name.lower()}: {shortened(error.details() or '')}"
+        if error.code() is StatusCode.UNIMPLEMENTED:
+            words = OTHER_VERSION
     return Finding(peer=neighbour.name, address=neighbour.address, well=well, words=words)

@@ -3,18 +3,20 @@
 from colme.node.state.change import Change, change
 from colme.node.state.copies import backup, restore
 from colme.node.state.overview import Overview
-from colme.node.state.replaced import replaced_in
+from colme.node.state.replaced import newest_instead, replaced_in
 from colme.node.state.store import Commit, Store
-from colme.node.state.stored import REPEATABLE, to_json
+from colme.node.state.stored import REPEATABLE, Kept, to_json
 
 __all__ = [
     "REPEATABLE",
     "Change",
     "Commit",
+    "Kept",
     "Overview",
     "Store",
     "backup",
     "change",
+    "newest_instead",
     "replaced_in",
     "restore",
     "to_json",

@@ -2,22 +2,25 @@
 
 What was released stays listed, under the promise that held for it. How far each source has been
 read and what the neighbours remember stay, too. The stream begins anew with the next sample: sums
-in steps of other bounds, or with noise of another epsilon, can't be added to.
+in steps of other bounds, or with noise of another epsilon, can't be added to. Where only rounds
+give way to relay, under the same promise, it goes on: all that was released becomes one block.
 """
 
 import os
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
+from colme.algorithms import named
 from colme.errors import ConfigError
 from colme.node.state import database
 from colme.node.state.copies import keep
 from colme.node.state.lock import Lock
-from colme.node.state.promise import Difference, differences
+from colme.node.state.promise import Difference, differences, origin_of
 from colme.node.state.stored import (
     HEAD,
     PAST,
@@ -25,11 +28,14 @@ from colme.node.state.stored import (
     Stored,
     past_row,
     read,
+    rows_of,
     write_rows,
 )
 from colme.node.state.upgrades import is_current, to_read, upgrade
 from colme.privacy.ledger import Past
+from colme.protocol.agent import Agent
 from colme.protocol.events import Part
+from colme.protocol.rounds.tracking import Tracking
 from colme.protocol.settings import Settings
 
 
@@ -40,6 +46,8 @@ class Change:
     differences: Sequence[Difference]
     released: int
     """Samples that were released under the promise of before."""
+    goes_on: bool
+    """Whether the same samples count on, waiting ones too: nothing was dropped."""
     dropped: int
     """Samples that were taken in and waited for their noise: they never get any."""
     kept: Path
@@ -65,7 +73,8 @@ def change(folder: Path, settings: Settings, *, drop_waiting: bool) -> Change:
             stored = read(now, path)
         found, progress = differences(stored, settings), Progress.of(stored.snapshot)
         _require_possible(found, folder)
-        if progress.waiting and not drop_waiting:
+        switched = _switched(stored, found, settings)
+        if progress.waiting and not drop_waiting and switched is None:
             seen = f"{progress.waiting} samples that wait for their noise"
             expected = "none, or --drop-waiting: they are never released then, nor read again"
             raise ConfigError("state", seen, expected)
@@ -73,11 +82,49 @@ def change(folder: Path, settings: Settings, *, drop_waiting: bool) -> Change:
         with database.transaction(connection):
             if not is_current(connection, path):
                 upgrade(connection, path)
-            _end_promise(connection, stored)
-            _begin_promise(connection, settings)
+            if switched is None:
+                _end_promise(connection, stored)
+                _begin_promise(connection, stored, settings)
+            else:
+                _go_on(connection, switched, settings, progress.round)
     return Change(
-        differences=found, released=progress.released, dropped=progress.waiting, kept=kept
+        differences=found,
+        released=progress.released,
+        goes_on=switched is not None,
+        dropped=progress.waiting if switched is None else 0,
+        kept=kept,
     )
+
+
+def _switched(
+    stored: Stored, found: Sequence[Difference], settings: Settings
+) -> Mapping[str, Any] | None:
+    """The state of before as one of relay, if nothing but the algorithm is another."""
+    of_rounds = stored.snapshot is not None and stored.origin is None
+    if not of_rounds or origin_of(settings) is None or len(found) > 1:
+        return None
+    assert stored.snapshot is not None
+    (difference,) = found
+    squares = {"release_squares": settings.algorithm.release_squares}
+    before = named(
+        str(difference.stored), **(squares if difference.stored == Tracking.name else {})
+    )
+    agent = Agent.switched(
+        stored.snapshot,
+        before=replace(settings, algorithm=before, identity=None),
+        after=replace(settings, incarnation=stored.incarnation),
+    )
+    return agent.snapshot()
+
+
+def _go_on(
+    connection: sqlite3.Connection, snapshot: Mapping[str, Any], settings: Settings, round_: int
+) -> None:
+    """The ledger lists what was released, and still does."""
+    write_rows(connection, rows_of(snapshot))
+    connection.execute("DELETE FROM part WHERE name = 'released'")
+    connection.execute("UPDATE boot SET floor = max(floor, ?)", (round_,))
+    connection.execute("UPDATE meta SET origin = ?", (origin_of(settings),))
 
 
 def _require_possible(found: Sequence[Difference], folder: Path) -> None:
@@ -111,8 +158,13 @@ def _end_promise(connection: sqlite3.Connection, stored: Stored) -> None:
     connection.executemany("DELETE FROM part WHERE name = ?", [(one,) for one in ended_rows])
 
 
-def _begin_promise(connection: sqlite3.Connection, settings: Settings) -> None:
+def _begin_promise(connection: sqlite3.Connection, stored: Stored, settings: Settings) -> None:
     profile = settings.profile
     connection.execute(
-        "UPDATE meta SET lower = ?, upper = ?, epsilon = ?", (*profile.bounds, profile.epsilon)
+        "UPDATE meta SET lower = ?, upper = ?, epsilon = ?, origin = coalesce(origin, ?)",
+        (*profile.bounds, profile.epsilon, origin_of(settings)),
     )
+    # Blocks count from 1 again: records of before must not look newer than those to come.
+    stream = (stored.snapshot or {}).get(Part.STREAM, {})
+    lived = max(stored.incarnation, stream.get("incarnation", 0))
+    connection.execute("UPDATE boot SET incarnation = ?", (lived + 1,))

@@ -11,7 +11,7 @@ from colme.errors import StoreError
 from colme.node import ownership
 
 FILE = "state.sqlite"
-SCHEMA = 2
+SCHEMA = 3
 """Of the tables; `upgrades` brings up those of earlier versions."""
 APPLICATION = 0x636F6C6D
 """Marks the file as colme's ("colm")."""
@@ -26,14 +26,16 @@ _TABLES = (
         upper REAL NOT NULL,
         epsilon REAL NOT NULL,
         created TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%SZ', 'now')),
-        from_backup INTEGER NOT NULL DEFAULT 0
+        from_backup INTEGER NOT NULL DEFAULT 0,
+        origin TEXT
     )
     """,
     """
     CREATE TABLE boot (
         one INTEGER PRIMARY KEY CHECK (one = 1),
         epoch INTEGER NOT NULL DEFAULT 0,
-        floor INTEGER NOT NULL DEFAULT 0
+        floor INTEGER NOT NULL DEFAULT 0,
+        incarnation INTEGER NOT NULL DEFAULT 0
     )
     """,
     # A row for each thing that changes by itself, all in one table: what is small shares a page,
@@ -46,6 +48,15 @@ _TABLES = (
         round INTEGER NOT NULL,
         blocks INTEGER NOT NULL,
         epsilon REAL NOT NULL
+    )
+    """,
+    # What others have released: as many rows as the board has origins, of which few change at once.
+    """
+    CREATE TABLE entry (
+        origin TEXT PRIMARY KEY,
+        content BLOB NOT NULL,
+        via TEXT,
+        at REAL NOT NULL
     )
     """,
     "CREATE TABLE proof (one INTEGER PRIMARY KEY CHECK (one = 1), bytes BLOB)",

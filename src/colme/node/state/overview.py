@@ -7,11 +7,30 @@ from typing import Self
 
 from colme.node.marks import is_seal
 from colme.node.state import database
-from colme.node.state.stored import REPEATABLE, Progress, last_entries, read
+from colme.node.state.stored import REPEATABLE, Progress, Stored, last_entries, read
 from colme.node.state.upgrades import to_read
 from colme.node.wire import Standing, release_in
 from colme.privacy.ledger import Entry, Ledger, Past
+from colme.protocol.board.record import Record
+from colme.protocol.snapshot import NAMELESS
 from colme.rules.release import Release
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """The release of a record, whose precision follows from public facts."""
+
+    count: int
+    mean: float
+
+
+def _sent(stored: Stored) -> Release | Sent | None:
+    if stored.released is None:
+        return None
+    if (stored.snapshot or {}).get("algorithm") in (None, *NAMELESS):
+        return release_in(stored.released)
+    record = Record.from_bytes(stored.released)
+    return Sent(count=record.count, mean=record.mean)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,13 +45,17 @@ class Overview:
     epoch: int
     round: int
     floor: int
+    incarnation: int
+    """Which life of its owner a stream that begins in it is: 0 unless another came before."""
+    records: int
+    """Of the board, its own among them."""
     taken: int
     ledger: Ledger
     past: tuple[Past, ...]
     """Promises that held before, for samples of then."""
     releases: int
     last_entries: tuple[Entry, ...]
-    sent: Release | None
+    sent: Release | Sent | None
     """The last release, noised, as every neighbour may know it."""
     standings: Mapping[str, Standing]
     marks: Mapping[str, int]
@@ -42,8 +65,8 @@ class Overview:
 
     @property
     def follows_a_loss(self) -> bool:
-        """Whether it may: it begins after a round, and has no sample of its own."""
-        return self.floor > 0 and not self.taken and not self.past
+        """Whether it may: it begins after something, and has no sample of its own."""
+        return (self.floor > 0 or self.incarnation > 0) and not self.taken and not self.past
 
     @classmethod
     def of(cls, folder: Path, *, entries: int = 5) -> Self:
@@ -61,6 +84,8 @@ class Overview:
             epoch=stored.epoch,
             round=progress.round,
             floor=stored.floor,
+            incarnation=stored.incarnation,
+            records=len(stored.entries),
             taken=progress.taken,
             ledger=Ledger(
                 epsilon=stored.epsilon,
@@ -71,7 +96,7 @@ class Overview:
             past=stored.past,
             releases=stored.releases,
             last_entries=tuple(newest),
-            sent=None if stored.released is None else release_in(stored.released),
+            sent=_sent(stored),
             standings=stored.standings,
             marks={
                 name: mark

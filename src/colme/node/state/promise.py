@@ -1,9 +1,13 @@
 """What a state was made for: to be alike wherever it is opened, or changed as a whole."""
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from colme.node.state.stored import Stored
+from colme.protocol.board.record import origin_of_key
+from colme.protocol.rounds.tracking import Tracking
 from colme.protocol.settings import Settings
+from colme.protocol.snapshot import NAMELESS
 
 
 class Difference(NamedTuple):
@@ -16,19 +20,31 @@ class Difference(NamedTuple):
 
 def differences(stored: Stored, settings: Settings) -> list[Difference]:
     """All that a state has otherwise than these settings: its noise was scaled by what it has."""
-    snapshot, algorithm = stored.snapshot or {}, settings.algorithm
+    snapshot, algorithm, origin = stored.snapshot or {}, settings.algorithm, origin_of(settings)
     stream = snapshot.get("stream", {})
     # Squares of blocks noised without them have no noise. Before the first block it is open.
     squares = stream["with_squares"] if stream.get("blocks") else algorithm.release_squares
     compared = (
         Difference("name", settings.name, stored.name),
+        # By it blocks end, and all others know what was released: with another key they would not.
+        Difference("identity", origin, (stored.origin or origin) if origin else None),
         Difference("agreed.bounds", settings.profile.bounds, stored.bounds),
         Difference("privacy.epsilon", settings.profile.epsilon, stored.epsilon),
-        # 0.1.0 did not name its algorithm.
-        Difference("agreed.algorithm", algorithm.name, snapshot.get("algorithm") or algorithm.name),
+        Difference("agreed.algorithm", algorithm.name, _stored_algorithm(snapshot, algorithm.name)),
         Difference("privacy.sigma2", _variance(algorithm.release_squares), _variance(squares)),
     )
     return [one for one in compared if one.seen != one.stored]
+
+
+def _stored_algorithm(snapshot: Mapping[str, Any], mine: str) -> str:
+    """0.1.0 did not name its algorithm. A state that has not begun is nobody's."""
+    nameless = mine if not snapshot or mine in NAMELESS else Tracking.name
+    return snapshot.get("algorithm") or nameless
+
+
+def origin_of(settings: Settings) -> str | None:
+    """Whose records these settings write; None where they write none."""
+    return None if settings.identity is None else origin_of_key(settings.identity.key)
 
 
 def _variance(squares: bool) -> str:

@@ -9,6 +9,15 @@ from colme.node.state.stored import Progress, read
 from colme.node.state.upgrades import to_read
 
 
+def newest_instead(folder: Path) -> str:
+    """What would be right where a state is an old one."""
+    return (
+        "the newest: going on would noise samples twice. Put the newest state back (colme state "
+        "restore); if it is lost, move this one away and begin with an empty one, --state-lost "
+        f"and, for a file, --first-lines skip, and never feed it old samples{replaced_in(folder)}"
+    )
+
+
 def replaced_in(folder: Path) -> str:
     """The end of a sentence that names those in a folder, if there are any; for errors."""
     found = ((one, REPLACED.fullmatch(one.name)) for one in folder.iterdir())

@@ -5,7 +5,7 @@ sent before it is on disk: to noise the same samples again, after a crash, would
 """
 
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
@@ -24,8 +24,8 @@ from colme.node.state import database
 from colme.node.state.copies import require_no_loss
 from colme.node.state.lane import Lane
 from colme.node.state.lock import Lock
-from colme.node.state.promise import differences
-from colme.node.state.stored import Progress, Stored, read, rows_of, to_json, write_rows
+from colme.node.state.promise import differences, origin_of
+from colme.node.state.stored import Kept, Progress, Stored, read, rows_of, to_json, write_rows
 from colme.node.state.upgrades import is_current, upgrade
 from colme.node.wire import Standing
 from colme.privacy.ledger import Entry, Past, require_next
@@ -53,6 +53,10 @@ class Commit:
     """Of neighbours, those that changed."""
     marks: Mapping[str, int] = field(default_factory=dict)
     """How far each source of samples has been read, where it changed."""
+    entries: Mapping[str, Kept] = field(default_factory=dict)
+    """Of the board, those that changed, by origin."""
+    dropped: Collection[str] = ()
+    """Origins that have no room on the board any more."""
 
 
 class Store:
@@ -65,6 +69,8 @@ class Store:
     """Of this start of the node: no other start had it."""
     floor: int
     """The round below which this node must not begin."""
+    incarnation: int
+    """Of an agent that begins in this state: higher than of any that has begun before."""
     from_backup: bool
     """Whether the state is a restored backup, which may be older than what was sent."""
     snapshot: dict[str, Any] | None
@@ -74,12 +80,19 @@ class Store:
     """The last round that each neighbour may have heard of."""
     standings: dict[str, Standing]
     marks: dict[str, int]
+    entries: dict[str, Kept]
+    """The board, by origin."""
     past: tuple[Past, ...]
     """Promises that held before this one, for samples of then."""
     covered: int
     """The last sample of the present promise that the ledger lists as noised."""
     releases: int
     """How many entries the ledger has for it."""
+
+    @property
+    def folder(self) -> Path:
+        """Where it is."""
+        return self._path.parent
 
     def __init__(self, folder: Path, settings: Settings, lane: Lane) -> None:
         self._path = folder / database.FILE
@@ -129,6 +142,10 @@ class Store:
         """Begin after what the neighbours remember of a state that was lost."""
         await self._reach(partial(self._begin_after, Standing(epoch=epoch, round=round)))
 
+    async def begin_incarnation(self, number: int) -> None:
+        """Of a state that has nothing yet: what was lost before it had lower ones."""
+        await self._reach(partial(self._begin_incarnation, number))
+
     def close(self) -> None:
         """Let another process have the state."""
         self._open = False
@@ -152,6 +169,8 @@ class Store:
                 connection.execute("PRAGMA journal_mode = WAL")
                 with database.transaction(connection):
                     connection.execute("UPDATE boot SET epoch = epoch + 1")
+                    origin = origin_of(self._settings)
+                    connection.execute("UPDATE meta SET origin = coalesce(origin, ?)", (origin,))
                 self.epoch += 1
                 return connection
 
@@ -160,8 +179,9 @@ class Store:
         with database.transaction(connection):
             database.create_tables(connection)
             connection.execute(
-                "INSERT INTO meta (one, name, lower, upper, epsilon) VALUES (1, ?, ?, ?, ?)",
-                (self._settings.name, *profile.bounds, profile.epsilon),
+                "INSERT INTO meta (one, name, lower, upper, epsilon, origin) "
+                "VALUES (1, ?, ?, ?, ?, ?)",
+                (self._settings.name, *profile.bounds, profile.epsilon, origin_of(self._settings)),
             )
 
     def _read(self, connection: sqlite3.Connection) -> Stored:
@@ -180,12 +200,14 @@ class Store:
     def _adopt(self, stored: Stored) -> None:
         self.epoch = stored.epoch
         self.floor = stored.floor
+        self.incarnation = stored.incarnation
         self.from_backup = stored.from_backup
         self.snapshot = stored.snapshot
         self.released = stored.released
         self.told = stored.told
         self.standings = stored.standings
         self.marks = stored.marks
+        self.entries = stored.entries
         self.past, self._base = stored.past, stored.base
         self.covered = stored.covered
         self.releases = stored.releases
@@ -194,8 +216,8 @@ class Store:
         for setting, seen, expected in differences(stored, self._settings):
             # No word of a new state: it would be fed the same samples.
             remedy = (
-                "go on under that name"
-                if setting == "name"
+                f"go on with that {setting}"
+                if setting in ("name", "identity")
                 else "go on with that, or change the state as a whole (colme state change), which "
                 "knows what was noised. Another state would noise it a second time"
             )
@@ -246,11 +268,25 @@ class Store:
                 seen = f"a snapshot with {noised} samples released"
                 raise LedgerError("ledger", seen, f"{covered}, as the ledger lists")
             write_rows(self._connection, rows)
+            self._post(commit)
+        self.entries |= commit.entries
+        for origin in commit.dropped:
+            self.entries.pop(origin, None)
         self.snapshot = snapshot
         self.released = self.released if commit.released is None else commit.released
         self.told, self.standings, self.marks = told, standings, marks
         self.covered = covered
         self.releases += commit.entry is not None
+
+    def _post(self, commit: Commit) -> None:
+        """Bring the stored board up to date."""
+        self._connection.executemany(
+            "INSERT OR REPLACE INTO entry (origin, content, via, at) VALUES (?, ?, ?, ?)",
+            [(origin, one.content, one.via, one.at) for origin, one in commit.entries.items()],
+        )
+        self._connection.executemany(
+            "DELETE FROM entry WHERE origin = ?", [(origin,) for origin in commit.dropped]
+        )
 
     def _parts_of(self, commit: Commit) -> dict[str, str | bytes]:
         """The rows of its snapshot, if it is whole with what is stored, and of one version."""
@@ -287,6 +323,14 @@ class Store:
         with database.in_words(self._path), database.transaction(self._connection):
             self._connection.execute("UPDATE meta SET from_backup = 0")
         self.from_backup = False
+
+    def _begin_incarnation(self, number: int) -> None:
+        if self.taken:
+            expected = "none: nothing has been lost"
+            raise LocalProtocolError("state", f"{self.taken} samples", expected)
+        with database.in_words(self._path), database.transaction(self._connection):
+            self._connection.execute("UPDATE boot SET incarnation = ?", (number,))
+        self.incarnation = number
 
     def _begin_after(self, lost: Standing) -> None:
         if self.taken:

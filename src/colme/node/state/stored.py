@@ -38,15 +38,20 @@ class Stored:
     name: str
     bounds: tuple[float, float]
     epsilon: float
+    origin: str | None
+    """Whose records it writes; None where its algorithm has none."""
     created: str
     from_backup: bool
     epoch: int
     floor: int
+    incarnation: int
     snapshot: dict[str, Any] | None
     released: bytes | None
     told: dict[str, int]
     standings: dict[str, Standing]
     marks: dict[str, int]
+    entries: dict[str, "Kept"]
+    """What others have released, and this node too, by origin."""
     past: tuple[Past, ...]
     covered: int
     """The last sample of the present promise that the ledger lists, counted from its first."""
@@ -56,6 +61,17 @@ class Stored:
     def base(self) -> int:
         """The last sample of the promises before this one: the ledger counts over all of them."""
         return self.past[-1].last if self.past else 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """What is stored of an origin."""
+
+    content: bytes
+    via: str | None
+    """The neighbour that brought it first; None of one's own."""
+    at: float
+    """When this came, in seconds since 1970."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,10 +158,12 @@ def last_entries(connection: sqlite3.Connection, limit: int) -> list[Entry]:
 
 
 def _read(connection: sqlite3.Connection, path: Path) -> Stored:
-    name, lower, upper, epsilon, created, from_backup = connection.execute(
-        "SELECT name, lower, upper, epsilon, created, from_backup FROM meta"
+    name, lower, upper, epsilon, created, from_backup, origin = connection.execute(
+        "SELECT name, lower, upper, epsilon, created, from_backup, origin FROM meta"
     ).fetchone()
-    epoch, floor = connection.execute("SELECT epoch, floor FROM boot").fetchone()
+    epoch, floor, incarnation = connection.execute(
+        "SELECT epoch, floor, incarnation FROM boot"
+    ).fetchone()
     rows = _rows(connection)
     past = tuple(map(_past, json.loads(rows.get(PAST, "[]"))))
     base = past[-1].last if past else 0
@@ -156,10 +174,12 @@ def _read(connection: sqlite3.Connection, path: Path) -> Stored:
         name=name,
         bounds=(lower, upper),
         epsilon=epsilon,
+        origin=origin,
         created=created,
         from_backup=bool(from_backup),
         epoch=epoch,
         floor=floor,
+        incarnation=incarnation,
         snapshot=_snapshot(rows),
         released=rows.get("released"),
         told=json.loads(rows.get("told", "{}")),
@@ -168,6 +188,12 @@ def _read(connection: sqlite3.Connection, path: Path) -> Stored:
             for peer, (epoch, round_) in sorted(json.loads(rows.get("standings", "{}")).items())
         },
         marks=json.loads(rows.get("marks", "{}")),
+        entries={
+            origin: Kept(content=content, via=via, at=at)
+            for origin, content, via, at in connection.execute(
+                "SELECT origin, content, via, at FROM entry"
+            )
+        },
         past=past,
         covered=covered or 0,
         releases=releases,

@@ -78,5 +78,15 @@ def _in_parts(connection: sqlite3.Connection) -> None:
     connection.execute("DROP TABLE state")
 
 
-UPGRADES: Mapping[int, Callable[[sqlite3.Connection], None]] = {1: _in_parts}
+def _with_boards(connection: sqlite3.Connection) -> None:
+    """2 -> 3: a table for what others have released, and which life of its owner a state is."""
+    connection.execute("ALTER TABLE meta ADD COLUMN origin TEXT")
+    connection.execute("ALTER TABLE boot ADD COLUMN incarnation INTEGER NOT NULL DEFAULT 0")
+    connection.execute(
+        "CREATE TABLE entry "
+        "(origin TEXT PRIMARY KEY, content BLOB NOT NULL, via TEXT, at REAL NOT NULL)"
+    )
+
+
+UPGRADES: Mapping[int, Callable[[sqlite3.Connection], None]] = {1: _in_parts, 2: _with_boards}
 """From each schema to the next."""

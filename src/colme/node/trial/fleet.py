@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from colme.algorithms import IN_ROUNDS, NODE_ALIASES, resolved
+from colme.algorithms import ALGORITHMS, IN_ROUNDS, NODE_ALIASES, resolved
 from colme.errors import ConfigError, NetworkError, NodeError, one_of
 from colme.graph import Graph
 from colme.node.config import NodeConfig
@@ -32,6 +32,8 @@ LOOK_SECONDS = 0.2
 DEADLINE_SECONDS = 60.0
 """Long enough for a crowded machine: a fleet is to show what happens when nobody fails."""
 STOP_SECONDS = 15.0
+INTERVAL_SECONDS = 0.05
+"""Between two ticks of a node that relays: a fleet is to be quick."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,9 +59,14 @@ class Plan:
         if self.agents * self.degree % 2:
             expected = "an even product of --agents and --degree: every edge has two ends"
             raise ConfigError("--degree", self.degree, expected)
-        if self.algorithm not in IN_ROUNDS:
-            known = [*NODE_ALIASES, *IN_ROUNDS]
+        if self.algorithm not in ALGORITHMS:
+            known = [*NODE_ALIASES, *ALGORITHMS]
             raise ConfigError("--algorithm", self.algorithm, one_of(self.algorithm, known))
+
+    @property
+    def in_rounds(self) -> bool:
+        """Whether nodes wait for each other; else each goes at its own pace."""
+        return self.algorithm in IN_ROUNDS
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -150,7 +157,7 @@ listen = "127.0.0.1:{ports[2 * agent]}"
 [agreed]
 bounds = [{lo!r}, {hi!r}]
 algorithm = "{plan.algorithm}"
-rounds = "free"
+{"rounds = 'free'" if plan.in_rounds else ""}
 
 [privacy]
 epsilon = {plan.epsilon!r}
@@ -158,6 +165,7 @@ sigma2 = {plan.sigma**2!r}
 
 [pace]
 deadline = {DEADLINE_SECONDS!r}
+interval = {INTERVAL_SECONDS!r}
 last_round = {plan.rounds}
 
 [source]
@@ -224,11 +232,11 @@ class Fleet:
         """Its process."""
         return self._processes[member.name]
 
-    def look(self) -> list[Sight]:
+    def look(self, *, at_rest: bool = False) -> list[Sight]:
         """All nodes as they are now; a NodeError if one has ended."""
-        return [self._look_at(member) for member in self.members]
+        return [self._look_at(member, at_rest) for member in self.members]
 
-    def _look_at(self, member: Member) -> Sight:
+    def _look_at(self, member: Member, at_rest: bool) -> Sight:
         code = self._processes[member.name].poll()
         if code is not None:
             raise NodeError(member.name, f"exit code {code}: {_last_line(member)}", "it to run")
@@ -236,7 +244,12 @@ class Fleet:
             client = self._clients.get(member.name) or OwnerClient(member.config)
             self._clients[member.name] = client
             status = client.status()
-            return Sight(member=member, status=status, estimate=client.estimate())
+            # From a board it is no small thing to compute, and begins where the last one ended:
+            # asked for once, at rest, it is what agents in memory answer.
+            asked = status.board is None or at_rest
+            return Sight(
+                member=member, status=status, estimate=client.estimate() if asked else None
+            )
         except NodeError:  # Its owner's side is not there yet.
             return Sight(member=member, status=None, estimate=None)
 
@@ -246,12 +259,19 @@ class Fleet:
         while True:
             sights = self.look()
             yield sights
-            if all(sight.over for sight in sights):
+            if all(sight.over for sight in sights) and _are_at_rest(sights):
+                if any(sight.estimate is None for sight in sights):
+                    yield self.look(at_rest=True)
                 return
             if monotonic() - began > START_SECONDS and not all(one.round for one in sights):
                 idle = [one.member.name for one in sights if not one.round]
                 raise NetworkError("fleet", f"no round in {START_SECONDS:g} s: {idle}", "a round")
             sleep(LOOK_SECONDS)
+
+
+def _are_at_rest(sights: Sequence[Sight]) -> bool:
+    """In rounds all end together; boards go on until all are the same."""
+    return len({sight.status.board for sight in sights if sight.status is not None}) == 1
 
 
 def _last_line(member: Member) -> str:
@@ -286,9 +306,10 @@ def outcome(sights: Sequence[Sight], rounds: int) -> Outcome:
             {
                 "name": sight.member.name,
                 "truth": sight.member.truth,
-                "local": sight.estimate["local"],
+                "local": sight.estimate["alone"],
                 "estimate": sight.estimate["value"],
-                "class_size": sight.estimate["class_size"],
+                "class_size": status.class_size,
+                "records": sight.estimate["records"],
                 "rounds": sight.round,
             }
         )

@@ -13,10 +13,12 @@ from colme.node.trust.identity import (
 
 if TYPE_CHECKING:
     from colme.node.trust.probe import explain
-    from colme.node.trust.tls import Trust, channel_options, server_options
+    from colme.node.trust.tls import Trust, channel_options, server_options, signing_settings
 else:  # They need gRPC, an identity does not.
     __getattr__ = when_asked(
-        __name__, probe=("explain",), tls=("Trust", "channel_options", "server_options")
+        __name__,
+        probe=("explain",),
+        tls=("Trust", "channel_options", "server_options", "signing_settings"),
     )
 
 __all__ = [
@@ -29,4 +31,5 @@ __all__ = [
     "explain",
     "read_certificates",
     "server_options",
+    "signing_settings",
 ]

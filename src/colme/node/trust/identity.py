@@ -1,8 +1,13 @@
-"""Who a node is: a key and a certificate of its own. Neighbours pin it; there is no authority."""
+"""Who a node is: keys and a certificate of its own. Neighbours pin it; there is no authority.
+
+One key is for connections, and is replaced with its certificate. The other signs what strangers
+pass on, and stays: a hash of it is the node's origin, the name of its records everywhere.
+"""
 
 import os
+import re
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,15 +16,20 @@ from typing import Self
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from colme.errors import ConfigError, IdentityError
 from colme.node import ownership
+from colme.protocol.board.record import origin_of_key
+from colme.signing import Ed25519
 
 TLS_NAME = "colme.node"
 """In every certificate: a client asks for this name, as identity is the certificate, not a host."""
+
+SIGNS_AS = "colme:ed25519:"
+"""In a certificate, before the public key, in hex, that its owner signs records with."""
 
 PRIVATE_FILE = "identity.pem"
 PUBLIC_FILE = "identity.crt"
@@ -62,6 +72,22 @@ class Certificate:
         return self._x509.fingerprint(hashes.SHA256()).hex(":").upper()
 
     @property
+    def signing_key(self) -> bytes | None:
+        """The public key of its owner's records; None in one made before there were records."""
+        try:
+            found = self._x509.extensions.get_extension_for_class(x509.SubjectAlternativeName)
+        except x509.ExtensionNotFound:
+            return None
+        uris = found.value.get_values_for_type(x509.UniformResourceIdentifier)
+        keys = [uri.removeprefix(SIGNS_AS) for uri in uris if uri.startswith(SIGNS_AS)]
+        return bytes.fromhex(keys[0]) if keys and _KEY.fullmatch(keys[0]) else None
+
+    @property
+    def origin(self) -> str | None:
+        """The name of its owner's records, wherever they are passed on to."""
+        return None if self.signing_key is None else origin_of_key(self.signing_key)
+
+    @property
     def not_before(self) -> datetime:
         """Valid from here on."""
         return self._x509.not_valid_before_utc
@@ -90,6 +116,9 @@ class Certificate:
     @property
     def _x509(self) -> x509.Certificate:
         return x509.load_pem_x509_certificate(self.pem)
+
+
+_KEY = re.compile("[0-9a-f]{64}")
 
 
 def read_pins(path: Path) -> tuple[Certificate, ...]:
@@ -121,10 +150,12 @@ def _certificates(path: Path, read: Callable[[Path], bytes]) -> tuple[Certificat
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A node's private key and its certificate."""
+    """A node's private keys and its certificate."""
 
     key_pem: bytes = field(repr=False)
     certificate: Certificate
+    signing: bytes | None = field(default=None, repr=False)
+    """The private key of its records: whoever has it can speak in this node's name."""
 
     @property
     def name(self) -> str:
@@ -142,7 +173,7 @@ class Identity:
             ownership.make_own_folder(folder)
         except OSError as error:
             raise _unwritable(folder, error) from None
-        identity = cls._made(name, days, now)
+        identity = cls._made(name, Ed25519.generate().to_bytes(), days, now)
         identity._write(folder)
         return identity
 
@@ -161,42 +192,99 @@ class Identity:
 
     @classmethod
     def renew(cls, folder: Path, *, days: int = VALID_DAYS, now: datetime) -> Self:
-        """A new key and certificate in the place of the old; the name stays."""
-        identity = cls._made(cls.load(folder).name, days, now)
+        """A new key and certificate in the place of the old; the name and the origin stay.
+
+        One from before there were records gets a key to sign them with.
+        """
+        before = cls.load(folder)
+        signing = before.signing or Ed25519.generate().to_bytes()
+        identity = cls._made(before.name, signing, days, now)
         identity._write(folder)
         return identity
 
     @classmethod
-    def _made(cls, name: str, days: int, now: datetime) -> Self:
+    def _made(cls, name: str, signing: bytes, days: int, now: datetime) -> Self:
         key = ec.generate_private_key(ec.SECP256R1())
-        return cls(_key_pem(key), Certificate(_pem(_self_signed(name, key, days, now))))
+        certificate = _self_signed(name, key, Ed25519.from_bytes(signing).key, days, now)
+        return cls(_key_pem(key), Certificate(_pem(certificate)), signing)
 
     @classmethod
     def _from_bytes(cls, content: bytes, path: Path) -> Self:
         try:
-            key = serialization.load_pem_private_key(content, password=None)
+            key, *others = (
+                serialization.load_pem_private_key(one, password=None)
+                for one in _PRIVATE_KEY.findall(content)
+            )
             (certificate,) = _parsed(content)
+            signing = _signing_key(others)
         except (ValueError, TypeError, UnsupportedAlgorithm, IdentityError):
-            expected = "one key, without a password, and its certificate: restore it from a copy"
+            expected = "its keys, without a password, and its certificate: restore it from a copy"
             raise IdentityError("identity", f"damage in {path}", expected) from None
         if key.public_key() != certificate.public_key():
             seen = f"a key in {path} that does not belong to the certificate there"
             raise IdentityError("identity", seen, "a pair: restore it from a copy")
-        return cls(_key_pem(key), Certificate(_pem(certificate)))
+        found = cls(_key_pem(key), Certificate(_pem(certificate)), signing)
+        named = found.certificate.signing_key
+        if named != (None if signing is None else Ed25519.from_bytes(signing).key):
+            seen = f"damage in {path}: the certificate there names another key for records"
+            raise IdentityError("identity", seen, "the one it names: restore it from a copy")
+        return found
 
     def _write(self, folder: Path) -> None:
         # The certificate goes last: it must never be handed out for a key that was not kept.
         try:
-            _replace(folder / PRIVATE_FILE, self.key_pem + self.certificate.pem, mode=0o600)
+            _replace(folder / PRIVATE_FILE, self._content, mode=0o600)
             _replace(folder / PUBLIC_FILE, self.certificate.pem, mode=0o644)
         except OSError as error:
             raise _unwritable(folder, error) from None
 
+    @property
+    def _content(self) -> bytes:
+        parts = [self.key_pem, self.certificate.pem]
+        if self.signing is not None:
+            key = ed25519.Ed25519PrivateKey.from_private_bytes(self.signing)
+            parts.append(_key_pem(key))
+        return b"".join(parts)
+
+    def signs(self, neighbours: Mapping[str, Certificate]) -> Ed25519:
+        """Who this node is to those who are not its neighbours; an error if it can't be that.
+
+        `neighbours`: their certificates, which name the keys of their records.
+        """
+        if self.signing is None:
+            expected = "one that can: `colme identity renew` adds it; the neighbours append it"
+            raise IdentityError("identity", "no key to sign records with", expected)
+        keys = {name: one.signing_key for name, one in neighbours.items()}
+        for name, key in keys.items():
+            if key is None:
+                expected = f"one that names it: {name} runs `colme identity renew`"
+                raise IdentityError(f"certificate of {name}", "no key for records", expected)
+        known = {name: key for name, key in keys.items() if key is not None}
+        return Ed25519.from_bytes(self.signing, known)
+
+
+_PRIVATE_KEY = re.compile(
+    rb"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----END [A-Z ]*PRIVATE KEY-----\n?", re.DOTALL
+)
+
+
+def _signing_key(keys: list[PrivateKeyTypes]) -> bytes | None:
+    if not keys:
+        return None
+    (key,) = keys
+    if not isinstance(key, ed25519.Ed25519PrivateKey):
+        raise ValueError("another kind of key")
+    return key.private_bytes_raw()
+
 
 def _self_signed(
-    name: str, key: ec.EllipticCurvePrivateKey, days: int, now: datetime
+    name: str, key: ec.EllipticCurvePrivateKey, signs_as: bytes, days: int, now: datetime
 ) -> x509.Certificate:
     """A leaf that vouches for itself and, as it is no authority, for nobody else."""
+    names = [
+        x509.DNSName(TLS_NAME),
+        x509.UniformResourceIdentifier(f"{SIGNS_AS}{signs_as.hex()}"),
+    ]
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     return (
         x509.CertificateBuilder()
@@ -207,7 +295,7 @@ def _self_signed(
         .not_valid_before(now.astimezone(UTC) - CLOCK_SKEW)
         .not_valid_after(now.astimezone(UTC) + timedelta(days=days))
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(TLS_NAME)]), critical=False)
+        .add_extension(x509.SubjectAlternativeName(names), critical=False)
         .add_extension(_SIGNS_HANDSHAKES_ONLY, critical=True)
         .add_extension(x509.ExtendedKeyUsage(_BOTH_SIDES), critical=False)
         .sign(key, hashes.SHA256())

@@ -7,9 +7,11 @@ from pathlib import Path
 import grpc
 
 from colme.errors import IdentityError
+from colme.node.config import NodeConfig
 from colme.node.descriptors import bearable
 from colme.node.log import logger
 from colme.node.trust.identity import TLS_NAME, Certificate, Identity, read_pins
+from colme.protocol.settings import Settings
 
 KEEPALIVE_MS = 20_000
 """Idle connections are pinged this often: routers forget silent ones after a minute or more."""
@@ -107,6 +109,15 @@ class Trust:
             [(self.identity.key_pem, self.identity.certificate.pem)],
             _together(pinned or [self.identity.certificate]),
         )
+
+
+def signing_settings(config: NodeConfig, trust: Trust) -> Settings:
+    """An agent's settings, with the keys that its records and its neighbours' are signed with."""
+    identity = trust.identity
+    if config.agreed.in_rounds:
+        return config.settings(identity.name)
+    newest = {one.name: trust.certificates(one.name)[-1] for one in config.neighbours}
+    return config.settings(identity.name, identity.signs(newest))
 
 
 def _in_time(certificates: tuple[Certificate, ...], peer: str) -> list[Certificate]:

@@ -1,23 +1,26 @@
 """Messages as bytes and back: `neighbour.proto` on one side, the protocol's dataclasses here."""
 
-from typing import get_args
+from typing import Any, get_args
 
 from google.protobuf.message import DecodeError
 
 from colme.errors import MessageError
 from colme.node.wire import neighbour_pb2 as pb
+from colme.node.wire.boards import arm_of, is_no_proof, message_of
 from colme.node.wire.layout import Layout, layout_of
 from colme.node.wire.refusal import Reason, Refused
 from colme.node.wire.standing import Standing
-from colme.protocol.messages import ReleaseMessage, RoundMessage
+from colme.protocol.messages import Message, ReleaseMessage, RoundMessage
 from colme.rules.release import Release
 
 PROTOCOL = pb.DESCRIPTOR.package
 """What neighbours must both speak: the package of `neighbour.proto`."""
 SERVICE = pb.DESCRIPTOR.services_by_name["Neighbour"].full_name
 METHOD = f"/{SERVICE}/Session"
+OLD_SERVICES = ("colme.v1.Neighbour",)
+"""Of earlier versions: whoever calls one is told why there is no session."""
 LARGEST_FRAME = 16 * 1024
-"""Bytes, of a reply too. A frame has less than 100, a hello less than 1,000."""
+"""Bytes, of a reply too. In rounds a frame has less than 100; a hello has less than 1,000."""
 LONGEST_DETAIL = 500
 """Characters of a neighbour's words: a reason is shorter, and they go into logs."""
 
@@ -34,10 +37,14 @@ _LAYOUTS = _layouts()
 _ARMS = {layout.made: arm for arm, layout in _LAYOUTS.items()}
 
 
-def encode(message: RoundMessage, sequence: int = 0) -> bytes:
+def encode(message: Message, sequence: int = 0) -> bytes:
     """A frame with this message."""
-    arm = _ARMS[type(message)]
-    content = {arm: _LAYOUTS[arm].written(message)}
+    content: dict[str, Any]
+    if isinstance(message, RoundMessage):
+        arm = _ARMS[type(message)]
+        content = {arm: _LAYOUTS[arm].written(message)}
+    else:
+        content = arm_of(message)
     return pb.Frame(sequence=sequence, **content).SerializeToString()
 
 
@@ -64,16 +71,17 @@ def release_in(data: bytes) -> Release | None:
     return message.release
 
 
-def message_in(peer: str, frame: pb.Frame) -> RoundMessage:
+def message_in(peer: str, frame: pb.Frame) -> Message:
     """The message of a frame that is no hello."""
     arm = frame.WhichOneof("content")
     try:
-        message: RoundMessage = _LAYOUTS[arm].read(getattr(frame, arm))
+        said: Message | None = message_of(frame)
+        if said is None:
+            said = _LAYOUTS[arm].read(getattr(frame, arm))
     except MessageError as error:
-        raise Refused(
-            Reason.INVALID_VALUE, peer, error.field, error.seen, error.expected
-        ) from error
-    return message
+        reason = Reason.NO_PROOF if is_no_proof(error) else Reason.INVALID_VALUE
+        raise Refused(reason, peer, error.field, error.seen, error.expected) from error
+    return said
 
 
 def parse_reply(data: bytes) -> pb.Reply:
@@ -102,6 +110,7 @@ def reply_of(error: Refused) -> bytes:
         reason=f"REASON_{error.reason.name}",
         detail=shortened(f"{error.field}: saw {error.seen!r}, expected {error.expected}"),
     )
+    refusal.yours = error.yours
     if error.remembered is not None:
         refusal.remembered.CopyFrom(to_wire(error.remembered))
     return pb.Reply(refusal=refusal).SerializeToString()

@@ -2,7 +2,7 @@ from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
-from collections.abc import Mapping as _Mapping
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
 from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
@@ -20,6 +20,13 @@ class Reason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     REASON_OTHER_CONFIGURATION: _ClassVar[Reason]
     REASON_STALE_STATE: _ClassVar[Reason]
     REASON_UNKNOWN_PEER: _ClassVar[Reason]
+    REASON_BAD_SIGNATURE: _ClassVar[Reason]
+    REASON_UNKNOWN_ORIGIN: _ClassVar[Reason]
+    REASON_TOO_MANY_ORIGINS: _ClassVar[Reason]
+    REASON_NO_PROOF: _ClassVar[Reason]
+    REASON_ENDLESS_DIGEST: _ClassVar[Reason]
+    REASON_OLD_RECORD: _ClassVar[Reason]
+    REASON_LARGE_COUNT: _ClassVar[Reason]
 REASON_UNSPECIFIED: Reason
 REASON_GARBAGE: Reason
 REASON_OVERSIZED: Reason
@@ -31,20 +38,31 @@ REASON_NO_HELLO: Reason
 REASON_OTHER_CONFIGURATION: Reason
 REASON_STALE_STATE: Reason
 REASON_UNKNOWN_PEER: Reason
+REASON_BAD_SIGNATURE: Reason
+REASON_UNKNOWN_ORIGIN: Reason
+REASON_TOO_MANY_ORIGINS: Reason
+REASON_NO_PROOF: Reason
+REASON_ENDLESS_DIGEST: Reason
+REASON_OLD_RECORD: Reason
+REASON_LARGE_COUNT: Reason
 
 class Frame(_message.Message):
-    __slots__ = ("sequence", "hello", "release", "size", "consensus")
+    __slots__ = ("sequence", "hello", "release", "size", "consensus", "records", "digest")
     SEQUENCE_FIELD_NUMBER: _ClassVar[int]
     HELLO_FIELD_NUMBER: _ClassVar[int]
     RELEASE_FIELD_NUMBER: _ClassVar[int]
     SIZE_FIELD_NUMBER: _ClassVar[int]
     CONSENSUS_FIELD_NUMBER: _ClassVar[int]
+    RECORDS_FIELD_NUMBER: _ClassVar[int]
+    DIGEST_FIELD_NUMBER: _ClassVar[int]
     sequence: int
     hello: Hello
     release: ReleaseMessage
     size: SizeMessage
     consensus: ConsensusMessage
-    def __init__(self, sequence: _Optional[int] = ..., hello: _Optional[_Union[Hello, _Mapping]] = ..., release: _Optional[_Union[ReleaseMessage, _Mapping]] = ..., size: _Optional[_Union[SizeMessage, _Mapping]] = ..., consensus: _Optional[_Union[ConsensusMessage, _Mapping]] = ...) -> None: ...
+    records: RecordsMessage
+    digest: DigestMessage
+    def __init__(self, sequence: _Optional[int] = ..., hello: _Optional[_Union[Hello, _Mapping]] = ..., release: _Optional[_Union[ReleaseMessage, _Mapping]] = ..., size: _Optional[_Union[SizeMessage, _Mapping]] = ..., consensus: _Optional[_Union[ConsensusMessage, _Mapping]] = ..., records: _Optional[_Union[RecordsMessage, _Mapping]] = ..., digest: _Optional[_Union[DigestMessage, _Mapping]] = ...) -> None: ...
 
 class Hello(_message.Message):
     __slots__ = ("agreement", "facts", "standing", "check", "boot")
@@ -119,6 +137,38 @@ class ConsensusMessage(_message.Message):
     excess: float
     def __init__(self, round: _Optional[int] = ..., value: _Optional[float] = ..., weight: _Optional[float] = ..., excess: _Optional[float] = ...) -> None: ...
 
+class RecordsMessage(_message.Message):
+    __slots__ = ("entries",)
+    ENTRIES_FIELD_NUMBER: _ClassVar[int]
+    entries: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, entries: _Optional[_Iterable[bytes]] = ...) -> None: ...
+
+class DigestMessage(_message.Message):
+    __slots__ = ("after", "last", "heads", "answer")
+    AFTER_FIELD_NUMBER: _ClassVar[int]
+    LAST_FIELD_NUMBER: _ClassVar[int]
+    HEADS_FIELD_NUMBER: _ClassVar[int]
+    ANSWER_FIELD_NUMBER: _ClassVar[int]
+    after: bytes
+    last: bytes
+    heads: _containers.RepeatedCompositeFieldContainer[Head]
+    answer: bool
+    def __init__(self, after: _Optional[bytes] = ..., last: _Optional[bytes] = ..., heads: _Optional[_Iterable[_Union[Head, _Mapping]]] = ..., answer: _Optional[bool] = ...) -> None: ...
+
+class Head(_message.Message):
+    __slots__ = ("origin", "incarnation", "sequence", "proof", "fingerprint")
+    ORIGIN_FIELD_NUMBER: _ClassVar[int]
+    INCARNATION_FIELD_NUMBER: _ClassVar[int]
+    SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    PROOF_FIELD_NUMBER: _ClassVar[int]
+    FINGERPRINT_FIELD_NUMBER: _ClassVar[int]
+    origin: bytes
+    incarnation: int
+    sequence: int
+    proof: bool
+    fingerprint: bytes
+    def __init__(self, origin: _Optional[bytes] = ..., incarnation: _Optional[int] = ..., sequence: _Optional[int] = ..., proof: _Optional[bool] = ..., fingerprint: _Optional[bytes] = ...) -> None: ...
+
 class Reply(_message.Message):
     __slots__ = ("welcome", "refusal")
     WELCOME_FIELD_NUMBER: _ClassVar[int]
@@ -128,21 +178,25 @@ class Reply(_message.Message):
     def __init__(self, welcome: _Optional[_Union[Welcome, _Mapping]] = ..., refusal: _Optional[_Union[Refusal, _Mapping]] = ...) -> None: ...
 
 class Welcome(_message.Message):
-    __slots__ = ("standing", "received", "remembered")
+    __slots__ = ("standing", "received", "remembered", "yours")
     STANDING_FIELD_NUMBER: _ClassVar[int]
     RECEIVED_FIELD_NUMBER: _ClassVar[int]
     REMEMBERED_FIELD_NUMBER: _ClassVar[int]
+    YOURS_FIELD_NUMBER: _ClassVar[int]
     standing: Standing
     received: int
     remembered: Standing
-    def __init__(self, standing: _Optional[_Union[Standing, _Mapping]] = ..., received: _Optional[int] = ..., remembered: _Optional[_Union[Standing, _Mapping]] = ...) -> None: ...
+    yours: bytes
+    def __init__(self, standing: _Optional[_Union[Standing, _Mapping]] = ..., received: _Optional[int] = ..., remembered: _Optional[_Union[Standing, _Mapping]] = ..., yours: _Optional[bytes] = ...) -> None: ...
 
 class Refusal(_message.Message):
-    __slots__ = ("reason", "detail", "remembered")
+    __slots__ = ("reason", "detail", "remembered", "yours")
     REASON_FIELD_NUMBER: _ClassVar[int]
     DETAIL_FIELD_NUMBER: _ClassVar[int]
     REMEMBERED_FIELD_NUMBER: _ClassVar[int]
+    YOURS_FIELD_NUMBER: _ClassVar[int]
     reason: Reason
     detail: str
     remembered: Standing
-    def __init__(self, reason: _Optional[_Union[Reason, str]] = ..., detail: _Optional[str] = ..., remembered: _Optional[_Union[Standing, _Mapping]] = ...) -> None: ...
+    yours: bytes
+    def __init__(self, reason: _Optional[_Union[Reason, str]] = ..., detail: _Optional[str] = ..., remembered: _Optional[_Union[Standing, _Mapping]] = ..., yours: _Optional[bytes] = ...) -> None: ...

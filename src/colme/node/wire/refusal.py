@@ -19,6 +19,13 @@ class Reason(StrEnum):
     OTHER_CONFIGURATION = "other configuration"
     STALE_STATE = "stale state"
     UNKNOWN_PEER = "unknown peer"
+    BAD_SIGNATURE = "bad signature"
+    UNKNOWN_ORIGIN = "unknown origin"
+    TOO_MANY_ORIGINS = "too many origins"
+    NO_PROOF = "no proof"
+    ENDLESS_DIGEST = "endless digest"
+    OLD_RECORD = "old record"
+    LARGE_COUNT = "large count"
 
 
 class Refused(RemoteProtocolError):  # noqa: N818 (it reads as what it is)
@@ -40,3 +47,5 @@ class Refused(RemoteProtocolError):  # noqa: N818 (it reads as what it is)
         self.args = (reason, peer, field, seen, expected, remembered)
         self.reason = reason
         self.remembered = remembered
+        self.yours = b""
+        """The newest entry of the neighbour's own that I hold, where it should know."""

@@ -3,6 +3,7 @@
 from bisect import bisect_right, insort
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from hashlib import sha256
 
 from colme.errors import ConfigError
 from colme.protocol.board.digest import LAST_ORIGIN, PAGE, Head, Page
@@ -64,6 +65,12 @@ class Board:
     def records(self) -> tuple[Record, ...]:
         """Of all origins that are not barred and speak my version, in order of origin."""
         return tuple(entry for entry in self if isinstance(entry, Record))
+
+    @property
+    def fingerprint(self) -> str:
+        """The same wherever the same is held."""
+        heads = (self._held[origin].head for origin in self._origins)
+        return sha256(b"".join(head.fingerprint for head in heads)).hexdigest()[:16]
 
     def is_news(self, entry: Entry) -> bool:
         """Whether to merge it would change anything."""

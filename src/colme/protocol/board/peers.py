@@ -49,6 +49,11 @@ class Owed:
         if self.is_sent(entry):
             self._crossed.add(entry.origin)
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether something is owed at a later tick, unless it tells me before."""
+        return bool(self._waiting)
+
     def begin_tick(self) -> None:
         """Whoever was waited for in vain may lack what I have, now and next time."""
         in_vain = [origin for origin, waited in self._waiting.items() if waited]

@@ -79,6 +79,7 @@ class BoardExchange(Exchange):
             for name, origin in theirs.items()
         }
         always = {self.origin, *(origin for origin in theirs.values() if origin is not None)}
+        self.capacity = capacity
         self.board = Board(always, capacity=capacity)
         # What has changed and has not been asked to be stored yet. A step that raises after noise
         # was spent leaves it here for the next one: nothing made of that noise goes out before
@@ -166,7 +167,7 @@ class BoardExchange(Exchange):
     def _publish_and_send(self, number: int, noise: tuple[int, ...]) -> Effects:
         if not self._tick < number <= LARGEST_ROUND:
             raise LocalProtocolError("round", number, f"a round after {self._tick}")
-        self._require_newest_state()
+        self.require_newest_state()
         due = self.draws_due
         # After all checks: a tick that is refused must not spend noise.
         if not self._asking:
@@ -187,7 +188,7 @@ class BoardExchange(Exchange):
         unstored, self._unstored = self._unstored, frozenset()
         return Effects(persist=unstored, send=tuple(send))
 
-    def _require_newest_state(self) -> None:
+    def require_newest_state(self) -> None:
         """My own records come back to me: one that I do not remember shows that I have forgotten.
 
         To release again would noise samples a second time.
@@ -262,6 +263,11 @@ class BoardExchange(Exchange):
             messages += (DigestMessage(page=page, answer=not owed.digest) for page in pages)
             owed.digest = owed.answer = False
         return messages
+
+    @property
+    def has_more(self) -> bool:
+        """Whether the next tick may have something to say, though nothing new comes."""
+        return any(owed.is_waiting for owed in self._owed_to.values())
 
     def _peer(self, name: str) -> Owed:
         owed = self._owed_to.get(name)

@@ -1,18 +1,20 @@
 """First stored, then sent: what an agent asks for, in order, one transaction after the other."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
+from typing import Any
 
 from colme.errors import StoreError
+from colme.node.contact import Contacts
 from colme.node.metrics import Metrics
 from colme.node.state import Commit, Store
-from colme.node.wire import Standing, encode
+from colme.node.wire import encode
 from colme.privacy.ledger import Ledger, entry_between
 from colme.protocol.agent import Agent
 from colme.protocol.events import EVERYTHING, Effects, Part
-from colme.protocol.messages import ReleaseMessage, RoundMessage, of_round
+from colme.protocol.messages import Message, ReleaseMessage
 
 
 @dataclass(slots=True)
@@ -21,7 +23,7 @@ class _Pending:
 
     persist: frozenset[Part] = frozenset()
     """The parts of the agent that have changed since the last transaction began."""
-    send: list[tuple[str, RoundMessage]] = field(default_factory=list)
+    send: list[tuple[str, Message]] = field(default_factory=list)
     stored: list["asyncio.Future[None]"] = field(default_factory=list)
     marks: dict[str, int] = field(default_factory=dict)
 
@@ -36,18 +38,18 @@ class Journal:
     def __init__(
         self,
         store: Store,
+        peers: Contacts,
         *,
-        post: Callable[[str, RoundMessage], None],
+        post: Callable[[str, Message], None],
         metrics: Metrics,
         marks: Mapping[str, int],
     ) -> None:
         self._store = store
+        self._peers = peers
         self._post = post
         self._metrics = metrics
         self._marks = marks
         self._pending = _Pending()
-        self._standings: dict[str, Standing] = {}
-        self._audience: set[str] = set()
         self._work = asyncio.Event()
         self._committing = False
         self._closed: StoreError | None = None
@@ -62,7 +64,7 @@ class Journal:
 
     async def add_to_audience(self, peer: str) -> None:
         """From now on this neighbour may be told what is stored, and that it may is stored."""
-        self._audience.add(peer)
+        self._peers[peer].is_audience = True
         await self.store({})
 
     def told(self, peer: str) -> int:
@@ -71,13 +73,12 @@ class Journal:
 
     def apply(self, effects: Effects) -> None:
         """Send at once if nothing has to be stored or sent before; else once it is."""
-        send = [(peer, of_round(message)) for peer, message in effects.send]
         if not effects.persist and not self._committing and self._pending.empty:
-            for peer, message in send:
+            for peer, message in effects.send:
                 self._post(peer, message)
             return
         self._pending.persist |= effects.persist
-        self._pending.send += send
+        self._pending.send += effects.send
         self._work.set()
 
     def store(
@@ -92,10 +93,6 @@ class Journal:
         self._pending.marks |= marks
         self.apply(Effects(persist=parts))
         return stored
-
-    def remember(self, peer: str, standing: Standing) -> None:
-        """Keep how far a neighbour is, with the next commit."""
-        self._standings[peer] = standing
 
     async def flush(self) -> None:
         """Until all that is here is stored, or can't be."""
@@ -130,6 +127,16 @@ class Journal:
             finally:
                 self._committing = False
 
+    def _written(
+        self, parts: frozenset[Part], send: Sequence[tuple[str, Message]]
+    ) -> dict[str, Any]:
+        """What a commit has of the agent itself, and the release in what is sent once it is."""
+        released = [message for _, message in send if isinstance(message, ReleaseMessage)]
+        return {
+            "snapshot": self._agent.snapshot(parts),
+            "released": encode(released[-1]) if released else None,
+        }
+
     async def _commit(self, pending: _Pending) -> None:
         if pending.persist or pending.stored:
             # A part alone is no state yet where there is none.
@@ -137,26 +144,27 @@ class Journal:
             # No await from here to the commit: ledger entry, snapshot and bytes are of one moment,
             # or what was noised meanwhile would be stored as released, and not be listed.
             ledger, number = Ledger.of(self._agent), self._agent.round
-            released = [m for _, m in pending.send if isinstance(m, ReleaseMessage)]
-            standings, self._standings = self._standings, {}
+            news = [peer for peer in self._peers.values() if not peer.standing_is_stored]
             commit = Commit(
-                snapshot=self._agent.snapshot(parts),
-                released=encode(released[-1]) if released else None,
+                **self._written(parts, pending.send),
                 entry=entry_between(self._ledger, ledger, round=number),
-                told=dict.fromkeys(self._audience, number),
-                standings=standings,
+                told={name: number for name, one in self._peers.items() if one.is_audience},
+                standings={peer.name: peer.standing for peer in news},
                 marks={**self._marks, **pending.marks},
             )
+            for peer in news:
+                peer.standing_is_stored = True  # Unless the commit fails, or more comes meanwhile.
             began = perf_counter()
             try:
                 await self._store.commit(commit)
             except StoreError:
-                self._standings = standings | self._standings
+                for peer in news:
+                    peer.standing_is_stored = False
                 raise
             self._metrics.committed(perf_counter() - began)
             self._ledger, self.round = ledger, number
-        for peer, message in pending.send:
-            self._post(peer, message)
+        for name, message in pending.send:
+            self._post(name, message)
         for stored in pending.stored:
             if not stored.done():
                 stored.set_result(None)
