@@ -14,7 +14,7 @@ def test_the_scenario_in_the_readme_is_valid(tmp_path: Path) -> None:
     path.write_text(block)
     scenario = Scenario.load(path)
     assert [algorithm.label for algorithm in scenario.algorithms] == [
-        "tracking",
+        "relay",
         "patient",
         "as in theorem 1",
     ]

@@ -47,7 +47,8 @@ def test_theory_for_people_answers_the_question(capsys: pytest.CaptureFixture[st
     assert "At epsilon = 1 the paper's algorithm pays" in printed
     assert "tracking, at t = 30,000" in printed
     assert "The paper's algorithm pays for every epsilon above 0.86" in printed
-    assert "Of tracking, which is recommended, no such verdict is known" in printed
+    assert "Of tracking no such verdict is known" in printed
+    assert "Relay, which is recommended, learns from everybody" in printed
 
 
 def test_theory_knows_that_a_pair_that_would_be_worse_off_answers_alone(
@@ -101,7 +102,8 @@ def test_compare_draws_a_figure_and_writes_a_table(
     assert run(["compare", "--quick", "--out", str(tmp_path)]) == 0
     table = (tmp_path / "comparison.md").read_text()
     assert "| private-c-colme, epsilon = 4 |" in table
-    assert table.count("\n|") == 2 + 11 + 2
+    assert "| relay, epsilon = 4 |" in table
+    assert table.count("\n|") == 2 + 13 + 4
     assert (tmp_path / "comparison.png").stat().st_size > 1000
     assert "paper.nc" in {path.name for path in tmp_path.iterdir()}
     capsys.readouterr()

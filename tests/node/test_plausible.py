@@ -19,14 +19,15 @@ from colme.protocol.settings import Settings
 from colme.rules.decision import Bernstein, PowerTheta
 from colme.rules.pooling import LARGEST_EXCESS, SMALLEST_VARIANCE, excess
 from colme.rules.release import Profile
+from support.tracked import tracking
 
 AGENTS = 8
 ROUNDS = 200
 BOUNDS = (0.0, 1.0)
 
 
-def recommended(name: str, neighbours: tuple[str, ...], profile: Profile) -> Settings:
-    return Settings.recommended(name, neighbours, profile, release_squares=True)
+def tracked(name: str, neighbours: tuple[str, ...], profile: Profile) -> Settings:
+    return tracking(name, neighbours, profile, release_squares=True)
 
 
 def paper(name: str, neighbours: tuple[str, ...], profile: Profile) -> Settings:
@@ -36,27 +37,27 @@ def paper(name: str, neighbours: tuple[str, ...], profile: Profile) -> Settings:
 
 MakeSettings = Callable[[str, tuple[str, ...], Profile], Settings]
 PROFILE = Profile.bounded(*BOUNDS, epsilon=1)
-RECOMMENDED = recommended("me", ("b",), PROFILE)
+TRACKED = tracked("me", ("b",), PROFILE)
 PAPER = paper("me", ("b",), replace(PROFILE, sigma2=0.01))
 
 
 ABSURD: dict[str, tuple[Settings, ConsensusMessage, str]] = {
-    "a mean of 1e60": (RECOMMENDED, ConsensusMessage(round=1, value=1e60, weight=1), "value"),
+    "a mean of 1e60": (TRACKED, ConsensusMessage(round=1, value=1e60, weight=1), "value"),
     "a mean of 1e60, paper": (PAPER, ConsensusMessage(round=1, value=1e60), "value"),
     "next to no weight": (
-        RECOMMENDED,
+        TRACKED,
         ConsensusMessage(round=1, value=1e3, weight=1e-300),
         "value",
     ),
-    "a negative weight": (RECOMMENDED, ConsensusMessage(round=1, value=-0.5, weight=-1), "value"),
-    "no weight": (RECOMMENDED, ConsensusMessage(round=1, value=0.5, weight=0), "value"),
+    "a negative weight": (TRACKED, ConsensusMessage(round=1, value=-0.5, weight=-1), "value"),
+    "no weight": (TRACKED, ConsensusMessage(round=1, value=0.5, weight=0), "value"),
     "a large excess": (
-        RECOMMENDED,
+        TRACKED,
         ConsensusMessage(round=1, value=0.5, weight=1, excess=1e13),
         "excess",
     ),
     "less than no excess": (
-        RECOMMENDED,
+        TRACKED,
         ConsensusMessage(round=1, value=0.5, weight=1, excess=-1.001),
         "excess",
     ),
@@ -76,9 +77,9 @@ def test_an_absurd_shared_mean_is_refused(
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (RECOMMENDED, ConsensusMessage(round=1, value=0.0, weight=0.0)),
-        (RECOMMENDED, ConsensusMessage(round=1, value=7e6, weight=1e7, excess=LARGEST_EXCESS)),
-        (RECOMMENDED, ConsensusMessage(round=1, value=0.7e-9, weight=1e-9)),
+        (TRACKED, ConsensusMessage(round=1, value=0.0, weight=0.0)),
+        (TRACKED, ConsensusMessage(round=1, value=7e6, weight=1e7, excess=LARGEST_EXCESS)),
+        (TRACKED, ConsensusMessage(round=1, value=0.7e-9, weight=1e-9)),
         (PAPER, ConsensusMessage(round=1, value=0.0, weight=0.0)),
         (PAPER, ConsensusMessage(round=1, value=0.7, weight=0.0)),
         (PAPER, ConsensusMessage(round=1, value=0.7)),
@@ -106,7 +107,7 @@ def neighbours_of(a: int) -> tuple[str, ...]:
     return tuple(f"{(a + d) % AGENTS}" for d in (1, 2, AGENTS - 2, AGENTS - 1))
 
 
-@pytest.mark.parametrize("make", [recommended, paper])
+@pytest.mark.parametrize("make", [tracked, paper])
 @pytest.mark.parametrize(
     ("epsilons", "bounds"),
     [

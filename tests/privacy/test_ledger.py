@@ -8,13 +8,13 @@ from colme.errors import LedgerError, LocalProtocolError
 from colme.privacy.ledger import Entry, Ledger, entry_between, require_next
 from colme.protocol.agent import Agent
 from colme.protocol.events import Begin
-from colme.protocol.settings import Settings
 from colme.rules.release import Profile
+from support.tracked import tracking
 
 
 def make_agent(*, epsilon: float = 1.0, release_squares: bool = False) -> Agent:
     profile = Profile.bounded(0, 1, epsilon=epsilon)
-    return Agent(Settings.recommended("me", (), profile, release_squares=release_squares))
+    return Agent(tracking("me", (), profile, release_squares=release_squares))
 
 
 def feed(agent: Agent, samples: int) -> None:

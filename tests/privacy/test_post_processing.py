@@ -20,6 +20,7 @@ from colme.protocol.rounds.tracking import Tracking
 from colme.protocol.settings import Settings
 from colme.protocol.stream import Stream
 from colme.rules.release import EVERY_SAMPLE, LATTICE_HALF_WIDTH, Blocks, Profile
+from support.tracked import tracking
 from support.twins import Numbers, Reckoning, Samples, changed, stream, twins
 
 LOW, HIGH = 0.0, 1.0
@@ -220,11 +221,11 @@ def test_squares_switched_on_at_a_restart_show_nothing_without_noise() -> None:
 
     def after_the_switch(sample: float, draw: int) -> Any:
         profile = Profile.bounded(LOW, HIGH, epsilon=1)
-        agent = Agent(Settings.recommended("me", (), profile))
+        agent = Agent(tracking("me", (), profile))
         for value in [sample] + [0.25, 0.75] * 200:
             agent.observe(value)
         agent.step(Begin(1, (draw,) + (0,) * (len(agent.draws_due) - 1)))
-        switched = Settings.recommended("me", (), profile, release_squares=True)
+        switched = tracking("me", (), profile, release_squares=True)
         try:
             again = Agent.restore(switched, agent.snapshot())
         except ColmeError:

@@ -20,6 +20,7 @@ from colme.protocol.settings import Settings
 from colme.rules.release import LARGEST, Profile
 from colme.sim.graphs import random_regular
 from colme.sim.in_memory import agent_name
+from support.tracked import tracking
 
 AGENTS, DEGREE, HONEST_ROUNDS, TRUTH = 16, 5, 120, 0.5
 LIAR = agent_name(0)
@@ -46,7 +47,7 @@ class Deceived(Network):
 def settings(a: int, *without: str) -> Settings:
     neighbours = map(agent_name, GRAPH.neighbours(a).tolist())
     staying = tuple(name for name in neighbours if name not in without)
-    return Settings.recommended(agent_name(a), staying, PROFILE)
+    return tracking(agent_name(a), staying, PROFILE)
 
 
 def fed(network: Network, generator: np.random.Generator) -> None:
@@ -148,7 +149,7 @@ def test_one_message_costs_the_others_next_to_nothing(lie: Lie) -> None:
 
 @pytest.mark.parametrize("name", ["excess", "weight", "value", "all of it, up"])
 def test_a_lie_in_every_round_leaves_the_others_about_local(name: str) -> None:
-    """Once they have noticed: until then they are worse for a while, docs/recommended.md."""
+    """Once they have noticed: until then they are worse for a while, docs/tracking.md."""
     network = deceived()
     seen = [(mean_trust(network), harm(network))]
     generator = np.random.default_rng(2)

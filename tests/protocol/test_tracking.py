@@ -10,10 +10,10 @@ from colme.network import Network
 from colme.privacy.mechanism import SeededLaplace
 from colme.protocol.agent import Agent
 from colme.protocol.events import Begin, Received
-from colme.protocol.settings import Settings
 from colme.rules.release import Profile
 from colme.sim.graphs import random_regular
 from colme.sim.in_memory import agent_name, estimates, run_round
+from support.tracked import tracking
 
 PROFILE = Profile.bounded(0, 1, epsilon=4, sigma2=1 / 12)
 
@@ -22,7 +22,7 @@ def network(graph: Graph, profiles: list[Profile], *, squares: bool = False) -> 
     return Network(
         (
             Agent(
-                Settings.recommended(
+                tracking(
                     agent_name(a),
                     tuple(map(agent_name, graph.neighbours(a).tolist())),
                     profiles[a],
@@ -58,9 +58,9 @@ def compensation(first: Agent, second: Agent) -> list[int]:
 @pytest.mark.parametrize("squares", [False, True])
 def test_what_is_sent_depends_on_released_values_only(squares: bool) -> None:
     """Two data sets whose noise makes up for their difference: every message is the same."""
-    settings = Settings.recommended("me", ("peer",), PROFILE, release_squares=squares)
+    settings = tracking("me", ("peer",), PROFILE, release_squares=squares)
     first, second = Agent(settings), Agent(settings)
-    peer = Agent(Settings.recommended("peer", ("me",), PROFILE, release_squares=squares))
+    peer = Agent(tracking("peer", ("me",), PROFILE, release_squares=squares))
     for number in range(1, 40):
         x = 0.25 + 0.5 * (number % 2)
         first.observe(x)

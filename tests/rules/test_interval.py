@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from colme import Agent, Network, Profile, SeededLaplace, Settings
+from colme import Agent, Network, Profile, SeededLaplace
 from colme.rules.interval import (
     QUANTILE,
     answer_margin,
@@ -14,6 +14,7 @@ from colme.rules.interval import (
     known_variance_margin,
     student_quantile,
 )
+from support.tracked import tracking
 
 
 def test_the_quantile_is_the_gaussian_one() -> None:
@@ -54,10 +55,7 @@ def test_the_interval_covers_the_truth_about_as_often_as_it_says(epsilon: float)
     for run in range(runs):
         generator = np.random.default_rng([5, run])
         network = Network(
-            (
-                Agent(Settings.recommended(name, tuple(set(names) - {name}), profile))
-                for name in names
-            ),
+            (Agent(tracking(name, tuple(set(names) - {name}), profile)) for name in names),
             SeededLaplace(generator),
         )
         for _ in range(100):

@@ -11,7 +11,6 @@ import pytest
 from colme.graph import Graph
 from colme.network import Network
 from colme.protocol.agent import Agent
-from colme.protocol.settings import Settings
 from colme.rules.pooling import largest_weight
 from colme.rules.release import Blocks, Profile
 from colme.sim.in_memory import agent_name, estimates, run_round
@@ -20,6 +19,7 @@ from colme.sim.kernel.pooled import advance, answer
 from colme.sim.kernel.pooled_arrays import blocks_by_round, draw_units, new_pool, new_pool_state
 from colme.sim.scenario import Scenario
 from colme.sim.study.runner import simulate
+from support.tracked import tracking
 
 AGENTS = 12
 ROUNDS = 300
@@ -69,7 +69,7 @@ def agents_of(world: World, graph: Graph, lane: int, known: bool) -> Iterator[Ne
     network = Network(
         (
             Agent(
-                Settings.recommended(
+                tracking(
                     agent_name(a),
                     tuple(map(agent_name, graph.neighbours(a).tolist())),
                     profile,

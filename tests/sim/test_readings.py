@@ -7,6 +7,7 @@ import pytest
 import xarray as xr
 
 from colme.sim.figures.readings import (
+    BytesSent,
     Coverage,
     Gain,
     Halved,
@@ -16,7 +17,6 @@ from colme.sim.figures.readings import (
     OfClassIdeal,
     OfKnown,
     Reading,
-    Traffic,
 )
 
 T = [10, 100, 1_000]
@@ -104,7 +104,7 @@ def test_what_is_compared_is_read_batch_by_batch() -> None:
 
 def test_traffic_is_an_average_over_rounds_not_over_recorded_ones() -> None:
     """10 rounds of 500 bytes, 90 of 50 and 900 of none, at half an edge's degree of 5."""
-    found = Traffic(bar=110, goal=60).read(study(payload=np.array([500.0, 50.0, 0.0])), None)
+    found = BytesSent(bar=110, goal=60).read(study(payload=np.array([500.0, 50.0, 0.0])), None)
     assert found.value == pytest.approx((10 * 500 + 90 * 50) / 1_000 * 2 / 5)
 
 

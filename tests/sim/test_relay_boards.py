@@ -70,7 +70,7 @@ def counted(graph: Graph, capacity: int, epsilon: float) -> Traffic:
     for a in range(AGENTS):
         schedule, end = weighed_blocks(epsilon, NAMES[a]), 0
         while (end := schedule.next_end(end)) <= ROUNDS:
-            traffic.release(a, end)
+            traffic.release(np.array([a]), np.array([end]))
     return traffic
 
 

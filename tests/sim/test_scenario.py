@@ -9,6 +9,7 @@ import pytest
 from colme.errors import ConfigError
 from colme.protocol.rounds.paper import Paper
 from colme.protocol.rounds.tracking import Tracking
+from colme.relay import Relay
 from colme.rules.bernstein import bounded_parameter
 from colme.rules.consensus import theorem_alpha
 from colme.rules.decision import (
@@ -18,7 +19,7 @@ from colme.rules.decision import (
     TightBernstein,
     nearest_paper_theta,
 )
-from colme.sim.engines import PaperTable, TrackingTable
+from colme.sim.engines import PaperTable, RelayTable, TrackingTable
 from colme.sim.figures import figure2
 from colme.sim.figures.presets import PAPER
 from colme.sim.scenario import Scenario
@@ -86,10 +87,10 @@ def labels(*algorithms: object) -> list[str]:
 
 def test_the_default_is_the_recommended_algorithm_by_its_real_name() -> None:
     """`recommended` is an alias: whatever keeps a scenario keeps the name it stands for."""
-    assert [one.label for one in Scenario.build().algorithms] == ["tracking"]
+    assert [one.label for one in Scenario.build().algorithms] == ["relay"]
     for algorithm in ("recommended", {"algorithm": "recommended"}, {"variance": "known"}, {}):
         scenario = Scenario.build(algorithms=[algorithm])
-        assert [one.label for one in scenario.algorithms] == ["tracking"]
+        assert [one.label for one in scenario.algorithms] == ["relay"]
         assert "recommended" not in scenario.model_dump_json()
 
 
@@ -102,12 +103,18 @@ def test_a_rules_name_stands_for_the_papers_algorithm_with_it() -> None:
 
 
 def test_objects_of_the_library_are_algorithms_of_a_scenario() -> None:
-    given = [Paper(rule=TightBernstein(), alpha=theorem_alpha), Tracking(release_squares=True)]
-    first, second = Scenario.build(algorithms=given).algorithms
+    given = [
+        Paper(rule=TightBernstein(), alpha=theorem_alpha),
+        Tracking(release_squares=True),
+        Relay(capacity=50),
+    ]
+    first, second, third = Scenario.build(algorithms=given).algorithms
     assert isinstance(first, PaperTable)
     assert (first.rule, first.alpha, first.label) == (TightBernstein(), "theorem", "paper, tight")
     assert isinstance(second, TrackingTable)
     assert second.variance == "released"
+    assert isinstance(third, RelayTable)
+    assert (third.variance, third.capacity) == ("released", 50)
     assert labels("paper", Paper()) == ["paper", "paper, bernstein"]  # tuned, and one for all
     with pytest.raises(ConfigError, match=r"algorithms.0.algorithm: saw Paper"):
         Scenario.build(algorithms=[Paper(release_squares=True)])
@@ -152,8 +159,6 @@ def test_a_scenario_that_0_1_0_saved_with_a_result_can_be_read() -> None:
         ({"algorithms": [{"rule": "recommended", "theta": {"scale": 1, "exponent": 1}}]}, "theta"),
         ({"algorithms": [{"algorithm": "tracking", "theta": "paper"}]}, "theta"),
         ({"algorithms": [{"algorithm": "tracking", "delta": 0.1}]}, "delta"),
-        ({"algorithms": [{"variance": "known", "alpha": "theorem"}]}, "alpha"),
-        ({"algorithms": [{"algorithm": "recommended", "depth": 2}]}, "depth"),
     ],
 )
 def test_an_option_that_tracking_does_not_have_is_an_error(
@@ -161,6 +166,20 @@ def test_an_option_that_tracking_does_not_have_is_an_error(
 ) -> None:
     with pytest.raises(ConfigError, match=f"^algorithms.0.{text}: 'tracking' has none"):
         Scenario.build(**fields)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "text"),
+    [
+        ({"variance": "known", "alpha": "theorem"}, "alpha"),
+        ({"algorithm": "recommended", "depth": 2}, "depth"),
+    ],
+)
+def test_nor_has_what_is_recommended_options_of_others(
+    algorithm: dict[str, object], text: str
+) -> None:
+    with pytest.raises(ConfigError, match=f"^algorithms.0.{text}: 'relay' has none"):
+        Scenario.build(algorithms=[algorithm])
 
 
 @pytest.mark.parametrize(

@@ -24,10 +24,11 @@ from colme.protocol.messages import (
 )
 from colme.protocol.settings import Settings
 from colme.rules.release import Profile
+from support.tracked import tracking
 from support.waiting import PATIENCE
 
 PROFILE = Profile.bounded(0, 1, epsilon=1, sigma2=0.01)
-SETTINGS = Settings.recommended("me", ("b",), PROFILE)
+SETTINGS = tracking("me", ("b",), PROFILE)
 
 
 def stored_progress(folder: Path) -> Progress:

@@ -95,6 +95,7 @@ def _print(prospect: Prospect, epsilon: float, rounds: int) -> None:
             " in reach."
         )
     console.print(
-        "Of tracking, which is recommended, no such verdict is known: it answers alone where it"
-        " would be worse off together, and is predicted on random regular graphs only, late."
+        "Of tracking no such verdict is known: it answers alone where it would be worse off"
+        " together, and is predicted on random regular graphs only, late. Relay, which is"
+        " recommended, learns from everybody whom a path connects: colme simulate tells."
     )

@@ -19,7 +19,7 @@ from pydantic import (
 )
 
 from colme import naming
-from colme.algorithms import ALGORITHMS, ALIASES, IN_ROUNDS, named, resolved
+from colme.algorithms import ALGORITHMS, IN_ROUNDS, NODE_ALIASES, named, resolved
 from colme.configuration import Table, read_toml, validated
 from colme.errors import ConfigError, UnknownOption, one_of
 from colme.protocol.algorithm import Algorithm
@@ -71,9 +71,10 @@ LoopbackAddress = Annotated[str, AfterValidator(_loopback)]
 
 
 def _algorithm(name: str) -> str:
-    if resolved(name) not in ALGORITHMS:
-        raise ValueError(one_of(name, [*ALIASES, *ALGORITHMS]))
-    return resolved(name)
+    meant = resolved(name, NODE_ALIASES)
+    if meant not in ALGORITHMS:
+        raise ValueError(one_of(name, [*NODE_ALIASES, *ALGORITHMS]))
+    return meant
 
 
 class Agreed(Table):
@@ -86,7 +87,7 @@ class Agreed(Table):
     model_config = ConfigDict(extra="allow")
 
     bounds: tuple[float, float]
-    algorithm: Annotated[str, AfterValidator(_algorithm)] = resolved("recommended")
+    algorithm: Annotated[str, AfterValidator(_algorithm)] = resolved("recommended", NODE_ALIASES)
     """Never an alias: one that moves must not part neighbours of two versions."""
     rounds: Literal["clock", "free"] = "clock"
     interval: Seconds = 60.0

@@ -30,9 +30,9 @@ class Settings:
         neighbours: tuple[str, ...],
         profile: Profile,
         *,
-        release_squares: bool = False,
+        release_squares: bool = True,
     ) -> Self:
-        """With the algorithm that is recommended."""
+        """With the algorithm that is recommended; without squares all variances must be known."""
         from colme.algorithms import named  # it knows those that are no part of the pure machine
 
         return cls(

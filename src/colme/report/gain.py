@@ -43,7 +43,7 @@ PENS = (*_KNOWN.values(), *_OTHERS, _LOCAL, _IDEAL, _CLASS_IDEAL)
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class View:
     """What it shows of an algorithm (with its standard error), and of the references."""
 
     axis: str
@@ -74,15 +74,15 @@ def _bounds(data: xr.Dataset) -> dict[Pen, xr.DataArray]:
     return {_LOCAL: data.mse_local, _IDEAL: data.mse_ideal, _CLASS_IDEAL: data.mse_class_ideal}
 
 
-PAGES: Mapping[str, Page] = {
-    "gain": Page(
+PAGES: Mapping[str, View] = {
+    "gain": View(
         "MSE / Local",
         _gain,
         lambda data: {pen: curve / data.mse_local for pen, curve in _bounds(data).items()},
         top=10.0,
     ),
-    "error": Page("average MSE", _error, _bounds, powers=True),
-    "traffic": Page("bytes per edge and round", _traffic, lambda data: {}),
+    "error": View("average MSE", _error, _bounds, powers=True),
+    "traffic": View("bytes per edge and round", _traffic, lambda data: {}),
 }
 
 
@@ -108,7 +108,7 @@ def page(dataset: xr.Dataset, name: str) -> Figure:
     return figure
 
 
-def _draw(panel: Axes, data: xr.Dataset, shown: Page, pens: Mapping[str, Pen]) -> None:
+def _draw(panel: Axes, data: xr.Dataset, shown: View, pens: Mapping[str, Pen]) -> None:
     t = data.t.values
     for pen, curve in shown.references(data).items():
         panel.plot(t, curve, color=pen.colour, linestyle=pen.line, lw=pen.width)

@@ -1,6 +1,6 @@
 """`tracking`: blocks, a tight rule, consensus that follows its inputs, and a pooled check.
 
-The mathematics is in `colme.rules.pooling`; docs/recommended.md says what it is worth.
+The mathematics is in `colme.rules.pooling`; docs/tracking.md says what it is worth.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Private-C-ColME beside the systems it descends from, in its own setting and in Galante's."""
+"""Relay, tracking and Private-C-ColME beside the systems that came before, in two settings."""
 
 from collections.abc import Mapping
 from math import inf
@@ -20,7 +20,10 @@ _NO_GRAPH = [
     {"name": "colme, restricted", "algorithm": "colme", "delta": 0.1, "restricted": True},
     {"algorithm": "private-colme"},
 ]
-_THIS = {"name": "private-c-colme", "algorithm": "paper"}
+_THESE = [{"name": "private-c-colme", "algorithm": "paper"}, {"algorithm": "tracking"}]
+
+RECORDED = 80
+"""Rounds, evenly spaced on a log scale."""
 
 OURS = PAPER.changed(
     graph={"degree": [20]},
@@ -28,7 +31,9 @@ OURS = PAPER.changed(
     rounds=10_000,
     runs=64,
     tolerance=0.02,
-    algorithms=[_THIS, *_BASELINES, *_NO_GRAPH],
+    recorded=RECORDED,
+    eventful=False,
+    algorithms=[*_THESE, {"algorithm": "relay"}, *_BASELINES, *_NO_GRAPH],
 )
 """This paper's setting: 200 agents in three classes."""
 
@@ -42,7 +47,10 @@ GALANTES = Scenario.model_validate(
         "rounds": 2_000,
         "runs": 4,
         "tolerance": 0.1,
-        "algorithms": [_THIS, *_BASELINES],
+        "recorded": RECORDED,
+        "eventful": False,
+        # A fit of relay is to 4,096 records here, the capacity of a board.
+        "algorithms": [*_THESE, {"algorithm": "relay", "measured": 4}, *_BASELINES],
     }
 )
 """Galante et al. 2024: 10,000 agents, no privacy. ColME, which keeps numbers of everybody for

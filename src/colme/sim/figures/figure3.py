@@ -6,10 +6,10 @@ from colme.sim.figures.presets import PAPER
 from colme.sim.scenario import Scenario
 
 RUNS = 128
-RECORDED = 80
+RECORDED = 60
 """Rounds, evenly spaced on a log scale: an answer of relay costs a fit."""
 
-MEASURED = 4
+MEASURED = 3
 """Agents of each run that relay answers. Members of a class err alike once they know each other,
 so that runs, of which there are many, tell more than agents do."""
 

@@ -11,6 +11,7 @@ from colme.rules.weighing import WeighedBlocks
 from colme.sim.figures.presets import PAPER
 from colme.sim.figures.readings import (
     RELAY,
+    BytesSent,
     Coverage,
     Gain,
     Halved,
@@ -19,7 +20,6 @@ from colme.sim.figures.readings import (
     OfClassIdeal,
     OfKnown,
     Reading,
-    Traffic,
 )
 from colme.sim.scenario import Scenario
 
@@ -87,7 +87,7 @@ def _paper(seed: int) -> Iterator[Row]:
         OfClassIdeal(t=30_000, bar=1.2, goal=1.05),
         Harm(bar=1.08, goal=1.02),
         _coverage(1.0),
-        Traffic(bar=110, goal=60),
+        BytesSent(bar=110, goal=60),
     )
     for degree in (20, 5):
         yield Row(

@@ -223,7 +223,7 @@ class Coverage(Reading):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Traffic(Reading):
+class BytesSent(Reading):
     """Bytes per edge and round, both directions, mean over all rounds."""
 
     @property

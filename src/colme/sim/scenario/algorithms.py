@@ -10,6 +10,7 @@ from colme.errors import ConfigError, one_of
 from colme.protocol.algorithm import Algorithm
 from colme.protocol.rounds.paper import Paper
 from colme.protocol.rounds.tracking import Tracking
+from colme.relay import Relay
 from colme.rules.consensus import stepped_alpha, theorem_alpha
 from colme.rules.decision import RULES, DecisionRule
 from colme.sim.engines import TABLES, AlgorithmTable, OwnTable
@@ -67,7 +68,10 @@ def _fields_of(algorithm: Algorithm) -> dict[str, Any]:
                 return {"algorithm": "paper", "rule": rule, "alpha": names[alpha]}
         case Tracking(release_squares=squares):
             return {"algorithm": "tracking", "variance": "released" if squares else "known"}
-    expected = "Paper with one of its own alphas and a known variance, or Tracking"
+        case Relay(release_squares=squares, capacity=capacity):
+            variance = "released" if squares else "known"
+            return {"algorithm": "relay", "variance": variance, "capacity": capacity}
+    expected = "Paper with one of its own alphas and a known variance, Tracking or Relay"
     raise ConfigError("algorithm", algorithm, expected)
 
 

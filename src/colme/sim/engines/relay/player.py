@@ -90,16 +90,20 @@ class Player:
 
     def _tell(self, before: IntArray, chunk: Chunk) -> None:
         """What was released since so many blocks were closed goes out; liars say something else."""
-        released, told = self._released, dict[int, FloatArray]()
-        for b in np.flatnonzero(released.closed > before).tolist():
-            for place in np.arange(before[b], released.closed[b]) % len(released.round):
-                t = int(released.round[place, b])
-                self._traffic.release(int(self._origins[b]), t)
-                if self._lies is not None:
-                    if t not in told:
-                        told[t] = self._lies.told(t, chunk.data[t - chunk.first], self._sd())
+        released = self._released
+        which = np.repeat(np.arange(before.size), released.closed - before)
+        if not which.size:
+            return
+        nth = np.arange(which.size) - np.searchsorted(which, which)
+        place = (before[which] + nth) % len(released.round)
+        rounds = released.round[place, which]
+        self._traffic.release(self._origins[which], rounds)
+        if self._lies is not None:
+            for t in np.unique(rounds).tolist():
+                told = self._lies.told(t, chunk.data[t - chunk.first], self._sd())
+                for b, k in zip(which[rounds == t], place[rounds == t], strict=True):
                     lying = self._lies.lying(b)
-                    released.mean[place, b, lying] = told[t][b, lying]
+                    released.mean[k, b, lying] = told[b, lying]
 
     def _sd(self) -> FloatArray:
         """[O, runs]: the standard deviations of everybody's latest release."""

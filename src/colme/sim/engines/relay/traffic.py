@@ -8,7 +8,7 @@ no need to.
 import numpy as np
 from numpy.random import Generator
 
-from colme.graph import Graph
+from colme.graph import Graph, IntArray
 from colme.protocol.board.messages import LARGEST_BATCH
 from colme.protocol.board.record import RECORD_SIZE
 from colme.sim.engines.engine import Cost
@@ -60,17 +60,19 @@ class Traffic:
         """[2, edges, rounds + 1]: sent by the first end of each, and by the second."""
         self._counted_to = 0
 
-    def release(self, agent: int, t: int) -> None:
-        """The agent has released in round t."""
-        near = self._near[:, :, agent]
-        sends = self._passed_on[:, :, agent] & (near <= near[::-1])
-        if self._released[agent]:
-            sends &= (near < near[::-1]) | self._tells
-        self._released[agent] = True
-        end, edge = np.nonzero(sends)
-        at = t + near[end, edge].astype(np.int64) * self._hop
-        inside = at < self.records.shape[2]
-        np.add.at(self.records, (end[inside], edge[inside], at[inside]), 1)
+    def release(self, agents: IntArray, rounds: IntArray) -> None:
+        """These agents have released, each in its round; of one agent the earlier comes first."""
+        _, first = np.unique(agents, return_index=True)
+        new = np.zeros(agents.size, np.bool_)
+        new[first] = ~self._released[agents[first]]
+        self._released[agents] = True
+        near = self._near[:, :, agents]
+        other, tells = near[::-1], self._tells[:, :, None] | new
+        sends = self._passed_on[:, :, agents] & ((near < other) | ((near == other) & tells))
+        at = rounds + near * self._hop
+        sends &= at < self.records.shape[2]
+        way, edge, _ = np.nonzero(sends)
+        np.add.at(self.records, (way, edge, at[sends].astype(np.int64)), 1)
 
     def since_last(self, t: int, memory: float) -> Cost:
         """Per agent and round, up to round t since it was last asked for."""
