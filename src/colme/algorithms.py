@@ -6,7 +6,7 @@
 | `tracking` | the same with weights and a pooled excess, in rounds | weighs the shared mean |
 | `relay` | signed releases of everybody, whenever there is news | a posterior mean |
 
-`recommended` is an alias: of `relay`, and in a node, which runs in rounds, of `tracking`. What is
+`recommended` is an alias: of `relay`, and in a node, for the time being, of `tracking`. What is
 kept or compared (states, agreements between neighbours, saved scenarios, labels of results) has the
 name it stands for, so that to move it changes nobody's meaning.
 """
