@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 import xarray as xr
-from rich.console import Console
 from rich.table import Table
 
 from colme.cli import running
@@ -77,7 +76,7 @@ def harm(
     if not chosen:
         names = ", ".join(row.name for row in cells.rows(seed=seed, quick=quick))
         raise ConfigError("--only", only, f"a part of one of these: {names}")
-    console = Console()
+    console = running.wide_console()
     lines: list[Line] = []
     for number, row in enumerate(chosen, start=1):
         label = f"{number}/{len(chosen)} {row.name}"

@@ -132,15 +132,14 @@ def figure3(
         for page, name in names.items()
         for path in curves.save(gain.page(dataset, page), out, name)
     ]
-    console = Console()
+    console = running.wide_console()
     console.print(_gains(dataset))
     console.print("Saved", *map(str, paths), soft_wrap=True)
 
 
 def _gains(dataset: xr.Dataset) -> Table:
     """MSE / Local at some rounds, how near to Ideal the end is, and what was sent for it."""
-    rounds = [int(dataset.t.sel(t=t, method="nearest")) for t in (30, 100, 300, 1_000)]
-    rounds.append(int(dataset.t[-1]))
+    rounds = [t for t in relayed.MARKS if t in dataset.t] + [int(dataset.t[-1])]
     table = Table(title=f"MSE / Local, {dataset.attrs['runs']} runs")
     headings = [f"t = {t:,}" for t in rounds]
     for heading in ("r", "epsilon", "algorithm", *headings, "MSE / class's Ideal", "bytes"):

@@ -19,6 +19,10 @@ Seed = Annotated[int, typer.Option(help="Same seed, same numbers.", min=0)]
 Threads = Annotated[int | None, typer.Option(help="Threads.  All cores if not given.", min=1)]
 
 
+WIDTH = 140
+"""Of tables that go to a file."""
+
+
 def prepare_folder(out: Path) -> None:
     """Make sure that results can be written there, before anything is computed."""
     probe = out / ".writable"
@@ -28,6 +32,12 @@ def prepare_folder(out: Path) -> None:
         probe.unlink()
     except OSError as error:
         raise ConfigError("--out", str(out), f"a folder to write to ({error.strerror})") from None
+
+
+def wide_console() -> Console:
+    """For tables: where there is no terminal, none of its limits."""
+    console = Console()
+    return console if console.is_terminal else Console(width=WIDTH)
 
 
 def run_once(scenario: Scenario, *, out: Path, threads: int | None, label: str) -> xr.Dataset:

@@ -2,16 +2,19 @@
 
 from math import inf
 
+import numpy as np
+
 from colme.sim.figures.presets import PAPER
 from colme.sim.scenario import Scenario
 
 RUNS = 128
-RECORDED = 60
-"""Rounds, evenly spaced on a log scale: an answer of relay costs a fit."""
+LOG_SPACED = 60
+MARKS = (30, 100, 300, 1_000)
+"""Rounds that are recorded besides those that are evenly spaced on a log scale, to be told."""
 
-MEASURED = 3
-"""Agents of each run that relay answers. Members of a class err alike once they know each other,
-so that runs, of which there are many, tell more than agents do."""
+MEASURED = 12
+"""Agents of each run that relay answers, each with a fit for every board that is not another's.
+Few would show single ones that take another class for theirs as if it were the average."""
 
 QUICK_RUNS, QUICK_ROUNDS = 32, 4_000
 
@@ -24,12 +27,19 @@ ALGORITHMS = [
 
 def study(runs: int = RUNS, seed: int = 1, *, quick: bool = False) -> Scenario:
     """The paper's setting, from strict privacy to none."""
+    rounds = QUICK_ROUNDS if quick else PAPER.rounds
     return PAPER.changed(
         epsilon=[0.5, 1.0, 4.0, inf],
-        rounds=QUICK_ROUNDS if quick else PAPER.rounds,
+        rounds=rounds,
         runs=runs,
         seed=seed,
-        recorded=RECORDED,
+        recorded=_recorded(rounds),
         eventful=False,
         algorithms=ALGORITHMS,
     )
+
+
+def _recorded(rounds: int) -> list[int]:
+    """Few enough: an answer of relay costs a fit."""
+    spaced = np.rint(np.geomspace(1, rounds, LOG_SPACED)).astype(np.int64)
+    return sorted({*spaced.tolist(), *MARKS})
