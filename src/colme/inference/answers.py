@@ -230,11 +230,16 @@ def _groups(public: Floats, sigma2: Floats, index: Ints, asking: Bools) -> list[
     groups: dict[bytes, tuple[Ints, list[int]]] = {}
     with np.errstate(divide="ignore"):
         level, own_level = np.log(public), np.log(sigma2)
-    for a in np.flatnonzero(asking):
-        near = np.abs(level - own_level[a]) <= log(ALIKE)
+    of_level: dict[float, Bools] = {}
+    for a in np.flatnonzero(asking).tolist():
+        own = float(own_level[a])
+        if own not in of_level:
+            of_level[own] = np.abs(level - own) <= log(ALIKE)
+        near = of_level[own]
         missing = index[a] < 0
-        if not missing:
+        if not (missing or near[index[a]]):
+            near = near.copy()
             near[index[a]] = True
         if np.count_nonzero(near) + missing >= FEWEST:
-            groups.setdefault(near.tobytes(), (np.flatnonzero(near), []))[1].append(int(a))
+            groups.setdefault(near.tobytes(), (np.flatnonzero(near), []))[1].append(a)
     return [(near, np.array(who)) for near, who in groups.values()]
