@@ -87,16 +87,23 @@ class Played:
         with np.errstate(invalid="ignore"):
             self.units = np.nan_to_num(self.draws / scales[:, None])[..., None]
 
-    def simulated(self, *, chunk: int = 1, warm: bool = False) -> Iterator[tuple[int, Array]]:
-        """Everybody's answers, in the rounds in which they are asked."""
+    def player(self) -> Player:
+        """Who plays it in the simulator; everybody is asked."""
         names = [InProcess("").origin_of(agent_name(a)) for a in range(AGENTS)]
-        player = Player(
+        return Player(
             self.world, names, 0, squares=self.squares, asked=AGENTS, capacity=4096, hop=1
         )
+
+    def means(self) -> Array:
+        """[ROUNDS, AGENTS, 1]: running means, less the centre."""
         counts = np.array([self.world.counts(t) for t in range(ROUNDS + 1)])
         taken = np.diff(counts, axis=0) > 0
         sums = np.cumsum(np.where(taken, self.samples - self.centre, 0.0), axis=0)
-        means = (sums / counts[1:])[..., None]
+        return np.asarray(sums / counts[1:])[..., None]
+
+    def simulated(self, *, chunk: int = 1, warm: bool = False) -> Iterator[tuple[int, Array]]:
+        """Everybody's answers, in the rounds in which they are asked."""
+        player, means = self.player(), self.means()
         ends = sorted({*range(chunk, ROUNDS + 1, chunk), *ASKED, ROUNDS})
         for before, last in pairwise([0, *ends]):
             part = SimpleNamespace(first=before + 1, last=last, data=means[before:last])
@@ -104,7 +111,7 @@ class Played:
             if last in ASKED:
                 if not warm:
                     player._learned.clear()
-                value, margin, size, _ = player._answers(last, means[last - 1])
+                (value, margin, size, _), _ = player._answers(last, means[last - 1])
                 yield last, np.stack((value + self.centre, margin, size))[..., 0]
 
     def real(self) -> Iterator[tuple[int, Array]]:
@@ -181,3 +188,20 @@ def test_chunks_do_not_matter_and_warm_starts_little() -> None:
     assert all(np.array_equal(one, other) for (_, one), (_, other) in rounds)
     for (_, cold), (_, warm) in zip(played.simulated(), played.simulated(warm=True), strict=True):
         assert np.abs(cold[:2] - warm[:2]).max() < 1e-3 * SIGMA
+
+
+def test_whoever_is_asked_stands_for_all_who_hold_the_same_board() -> None:
+    """Over all who could have been asked alone, the average is that of asking everybody."""
+    played = Played("regular", "4", squares=False)
+    player, means = played.player(), played.means()
+    groups = set()
+    for before, last in pairwise(range(0, 80, 4)):
+        part = SimpleNamespace(first=before + 1, last=last, data=means[before:last])
+        player.advance(cast(Chunk, part), played.units)
+        weights = []
+        for asked in range(AGENTS):
+            player._is_asked = np.arange(AGENTS) == asked
+            weights.append(player._answers(last, means[last - 1])[1])
+            groups.add(np.count_nonzero(weights[-1]))
+        np.testing.assert_allclose(np.sum(weights, axis=0), 1)
+    assert len(groups) > 2, "some share a board, not always all"

@@ -29,9 +29,11 @@ UNUSUAL = 2.0
 for; farther off the answer is one's own. Without, 2.3 times alone where one in 500 samples is 1 and
 most others see more."""
 
-PRECISE = 0.25
+PRECISE = 0.35
 """Of the records that have to be as precise as one is taken to be. Where 5% claim a thousand times
-the samples and are off by .01, .033 of MSE / Local at t = 10,000 instead of .16."""
+the samples and are off by .01, .033 of MSE / Local at t = 10,000 instead of .16; where 30% do and
+are four standard deviations off, .27 instead of the .57 of a quarter. Own paces and epsilons lose
+nothing by it."""
 
 HEAVIEST = 4.0
 """Records of the median that one may weigh as much as, however many claim more."""
@@ -228,11 +230,16 @@ def _groups(public: Floats, sigma2: Floats, index: Ints, asking: Bools) -> list[
     groups: dict[bytes, tuple[Ints, list[int]]] = {}
     with np.errstate(divide="ignore"):
         level, own_level = np.log(public), np.log(sigma2)
-    for a in np.flatnonzero(asking):
-        near = np.abs(level - own_level[a]) <= log(ALIKE)
+    of_level: dict[float, Bools] = {}
+    for a in np.flatnonzero(asking).tolist():
+        own = float(own_level[a])
+        if own not in of_level:
+            of_level[own] = np.abs(level - own) <= log(ALIKE)
+        near = of_level[own]
         missing = index[a] < 0
-        if not missing:
+        if not (missing or near[index[a]]):
+            near = near.copy()
             near[index[a]] = True
         if np.count_nonzero(near) + missing >= FEWEST:
-            groups.setdefault(near.tobytes(), (np.flatnonzero(near), []))[1].append(int(a))
+            groups.setdefault(near.tobytes(), (np.flatnonzero(near), []))[1].append(a)
     return [(near, np.array(who)) for near, who in groups.values()]

@@ -218,6 +218,11 @@ def _liars(seed: int) -> Iterator[Row]:
         "two standard deviations off": ({"kind": "off", "deviations": 2.0}, 0.5, 0.3),
         "all say 0.6": ({"kind": "constant", "value": 0.6}, 0.05, 0.03),
         "1,000 times the count, off by 0.02": (
+            {"kind": "off", "deviations": 0.0, "by": 0.02, "count_times": 1_000},
+            0.1,
+            0.04,
+        ),
+        "1,000 times the count, own means off by 0.02": (
             {"kind": "bias", "by": 0.02, "count_times": 1_000},
             0.1,
             0.04,

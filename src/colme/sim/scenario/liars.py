@@ -67,10 +67,12 @@ class Off(Lying):
 
     kind: Literal["off"]
     deviations: Finite = 2.0
+    by: Finite = 0.0
+    """And so much more, whatever the standard deviation is."""
 
     def told(self, moment: Moment) -> FloatArray:
         """All to the same side."""
-        return moment.truth + self.deviations * moment.sd
+        return moment.truth + self.deviations * moment.sd + self.by
 
 
 class Constant(Lying):

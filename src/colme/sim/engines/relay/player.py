@@ -25,6 +25,9 @@ BYTES_OF_A_NUMBER = 8
 REMEMBERED = 16
 """Releases of everybody, at least."""
 
+COMPANY = 1000
+"""Agents up to whom those who hold the same board as somebody who is asked answer, too."""
+
 FIRST_COUNTED = 10
 """Released samples from which on an interval is held to what it promises."""
 
@@ -46,13 +49,18 @@ class Player:
         setting, graph = world.setting, world.graph
         self._world, self.squares = world, squares
         lots = np.random.default_rng([setting.seed, _ASKED, world.numbers[0]])
+        drawn = isinstance(asked, int)
         if isinstance(asked, int):
             asked = lots.choice(graph.agents, asked, replace=False).tolist()
-        self._asked = np.unique(asked)
-        self._boards = boards_of(graph, names, self._asked, capacity=capacity, hop=hop)
-        # Only those whose records are on the board of somebody who is asked matter.
+        # Who answers: those who are asked and, where it costs no fit of their own, all who hold the
+        # same board as one of them.
+        in_company = drawn and not squares and graph.agents <= COMPANY
+        self._who = np.arange(graph.agents) if in_company else np.unique(asked)
+        self._is_asked = np.isin(self._who, asked)
+        self._boards = boards_of(graph, names, self._who, capacity=capacity, hop=hop)
+        # Only those whose records are on the board of somebody who may answer matter.
         self._origins = self._boards.origins
-        self._own = np.searchsorted(self._origins, self._asked)
+        self._own = np.searchsorted(self._origins, self._who)
         profiles = [setting.everyones(level, placed) for placed in world.placed.T]
         theirs = [profiles[0][b] for b in self._origins.tolist()]
         self._schedules = [
@@ -116,16 +124,15 @@ class Player:
         """What those who are asked answer in the last round of the chunk, and what it cost."""
         world, t = self._world, chunk.last
         self.cost = self._traffic.since_last(t, self._memory)
-        own = np.asarray(chunk.data[-1], np.float64)[self._asked]
-        value, margin, size, trust = self._answers(t, own)
-        truth = world.truth_at(t)[self._asked]
+        own = np.asarray(chunk.data[-1], np.float64)[self._who]
+        (value, margin, size, trust), weight = self._answers(t, own)
+        truth = world.truth_at(t)[self._who]
         deviation = value - truth
-        honest = world.honest[self._asked]
         # Those who were asked stand for all who are honest.
-        each = world.measured / np.maximum(honest.sum(axis=0), 1)
+        each = world.measured / np.maximum(weight.sum(axis=0), 1)
 
         def total(values: Array) -> FloatArray:
-            return np.asarray(each * np.where(honest, values, 0).sum(axis=0))
+            return np.asarray(each * (weight * values).sum(axis=0))
 
         return {
             "error": total(deviation**2),
@@ -139,24 +146,29 @@ class Player:
 
     @property
     def _counts_intervals(self) -> Array:
-        """[asked, 1]: intervals count from ten released samples on."""
+        """[who, 1]: intervals count from ten released samples on."""
         plan, closed = self._plan, self._released.closed[self._own]
         released = plan.end[plan.schedule[self._own], np.maximum(closed - 1, 0)]
         return np.asarray((closed > 0) & (released >= FIRST_COUNTED))[:, None]
 
-    def _answers(self, t: int, own: FloatArray) -> FloatArray:
-        """[4, asked, runs]: value, margin, class size and trust."""
-        found = np.zeros((4, *own.shape))
-        released = self._released
-        held = self._boards.held(t, released.round, released.closed)
-        boards, which = np.unique(held, axis=0, return_inverse=True)
-        for number, blocks in enumerate(boards):
-            alike = np.flatnonzero(which.ravel() == number)
+    def _answers(self, t: int, own: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """[4, who, runs]: value, margin, class size and trust; and what each answer weighs.
+
+        Everybody who is asked stands for all who hold its board, itself among them: of what they
+        answer the mean over these, then over those who are asked, is everybody's on average.
+        """
+        found, weight = np.zeros((4, *own.shape)), np.zeros(own.shape)
+        honest = self._world.honest[self._who]
+        held = self._boards.held(t, self._released.round, self._released.closed)
+        for blocks in np.unique(held[self._is_asked], axis=0):
+            alike = np.flatnonzero((held == blocks).all(axis=1))
             for lane in range(own.shape[1]):
-                who = alike[self._world.honest[self._asked[alike], lane]]
-                if who.size:
+                who = alike[honest[alike, lane]]
+                asked = np.count_nonzero(self._is_asked[who])
+                if asked:
                     self._ask(blocks, lane, who, own[who, lane], t, found)
-        return found
+                    weight[who, lane] = asked / who.size
+        return found, weight
 
     def _ask(
         self, blocks: IntArray, lane: int, who: IntArray, own: FloatArray, t: int, found: FloatArray
@@ -167,7 +179,7 @@ class Player:
             origins = self._lies.authors(origins, lane)
         board = self._board(blocks[origins], origins, lane)
         mine = self._own[who]
-        count = self._world.counts(t)[self._asked[who]].astype(np.float64)
+        count = self._world.counts(t)[self._who[who]].astype(np.float64)
         place = np.searchsorted(origins, mine)
         there = blocks[mine] >= 0
         answer = answers(
