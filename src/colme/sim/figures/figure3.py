@@ -12,9 +12,8 @@ LOG_SPACED = 60
 MARKS = (30, 100, 300, 1_000)
 """Rounds that are recorded besides those that are evenly spaced on a log scale, to be told."""
 
-MEASURED = 12
-"""Agents of each run that relay answers, each with a fit for every board that is not another's.
-Few would show single ones that take another class for theirs as if it were the average."""
+MEASURED = 6
+"""Agents of each run that are asked, with all who hold the same boards: late, that is nearly all."""
 
 QUICK_RUNS, QUICK_ROUNDS = 32, 4_000
 
