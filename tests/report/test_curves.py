@@ -37,3 +37,17 @@ def test_any_epsilon_and_any_name_can_be_drawn(tmp_path: Path) -> None:
     figure = mse_over_time(simulate(scenario))
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
     assert labels == ["Local", "Ideal", r"own $\epsilon$ each", "all-knowing"]
+
+
+def test_where_the_truth_drifts_there_is_no_ideal_to_draw(tmp_path: Path) -> None:
+    scenario = Scenario.build(
+        agents=20,
+        graph={"degree": 4},
+        drift={"kind": "jump", "at": 20, "share": 0.5},
+        algorithms=["local"],
+        rounds=40,
+        runs=2,
+    )
+    figure = mse_over_time(simulate(scenario))
+    low, high = figure.axes[0].get_ylim()
+    assert 0 < low < high < 10

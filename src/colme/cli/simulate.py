@@ -136,7 +136,8 @@ def _print(dataset: xr.Dataset) -> None:
                     f"{degree:g}",
                     f"{mse:.3e}",
                     f"{float(cell.mse_se):.0e}",
-                    f"{mse / float(cell.mse_local):.3g}",
-                    f"{mse / float(cell.mse_ideal):.3g}",
+                    f"{mse / float(cell.mse_alone):.3g}",
+                    # Where the truth drifts there is no Ideal.
+                    "-" if np.isnan(cell.mse_ideal) else f"{mse / float(cell.mse_ideal):.3g}",
                 )
     Console().print(table)

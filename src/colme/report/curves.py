@@ -55,7 +55,9 @@ def _draw(panel: Axes, data: xr.Dataset) -> None:
 
 
 def _floor(data: xr.Dataset) -> float:
-    return 10 ** float(np.floor(np.log10(min(data.mse_ideal.min(), data.mse.min()))))
+    # Where the truth drifts there is no Ideal: NaN.
+    lowest = np.nanmin([float(data.mse_ideal.min()), float(data.mse.min())])
+    return 10 ** float(np.floor(np.log10(lowest)))
 
 
 def _ceiling(data: xr.Dataset) -> float:

@@ -142,15 +142,20 @@ class Listener:
         finally:
             self._connections.discard(context.peer())
 
-    async def _old_call(self, _: AsyncIterator[bytes], context: Context) -> None:
+    async def _old_call(self, frames: AsyncIterator[bytes], context: Context) -> None:
         """A neighbour of an earlier version is told so, in words that it understands."""
         try:
             peer = self._identify(context).name
+            # Whoever is answered before it has spoken may fail to speak, and never read the answer.
+            async with asyncio.timeout(HELLO_SECONDS):
+                await anext(frames, b"")
             seen, expected = "an earlier version of colme", f"{PROTOCOL}: update it"
             raise Refused(Reason.OTHER_CONFIGURATION, peer, "agreed.protocol", seen, expected)
         except Refused as error:
             self._door.kept_out(error)
             await context.write(reply_of(error))
+        except TimeoutError:
+            return
 
     async def _session(self, frames: AsyncIterator[bytes], context: Context) -> None:
         try:
