@@ -12,7 +12,7 @@ LOG_SPACED = 50
 MARKS = (30, 100, 300, 1_000)
 """Rounds that are recorded besides those that are evenly spaced on a log scale, to be told."""
 
-MEASURED = 6
+MEASURED = 8
 """Agents of each run that are asked, with all who hold the same boards: late, nearly everybody."""
 
 QUICK_RUNS, QUICK_ROUNDS = 32, 4_000
