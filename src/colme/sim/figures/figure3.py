@@ -8,7 +8,7 @@ from colme.sim.figures.presets import PAPER
 from colme.sim.scenario import Scenario
 
 RUNS = 128
-LOG_SPACED = 50
+LOG_SPACED = 60
 MARKS = (30, 100, 300, 1_000)
 """Rounds that are recorded besides those that are evenly spaced on a log scale, to be told."""
 
