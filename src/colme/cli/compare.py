@@ -4,7 +4,6 @@ from typing import Annotated
 
 import typer
 import xarray as xr
-from rich.console import Console
 from rich.table import Table
 
 from colme.cli import running
@@ -12,13 +11,14 @@ from colme.cli.running import Out, Seed, Threads
 from colme.report import curves
 from colme.report.comparison import distinct_levels, label_of, systems_over_time
 from colme.sim.figures import comparison
+from colme.sim.figures.traffic import over_all_rounds
 
 _COLUMNS = ("system", "MSE", "MSE / Local", "within tolerance", "messages", "bytes", "memory")
 
 
 def compare(
     out: Out,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer runs: under a minute.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer runs: about a minute.")] = False,
     seed: Seed = 1,
     threads: Threads = None,
 ) -> None:
@@ -26,14 +26,15 @@ def compare(
 
     Two settings: this paper's (200 agents, three classes) and Galante's (10,000 agents, no
     privacy), with Local and Ideal. Messages, bytes and memory (numbers kept) are per agent, the
-    first two per round; relay's bytes are with framing and signatures, the others' without.
+    first two per round, averaged; relay's bytes are with framing and signatures, the others'
+    without.
     """
     results = {
         name: running.run(scenario, out=out, threads=threads, label=name, name=name)
         for name, scenario in comparison.settings(quick=quick, seed=seed).items()
     }
     paths = curves.save(systems_over_time(results), out, "comparison")
-    console = Console()
+    console = running.wide_console()
     lines = []
     for name, dataset in results.items():
         rows = _rows(dataset)
@@ -53,15 +54,16 @@ def _rows(dataset: xr.Dataset) -> list[list[str]]:
     rows = []
     for algorithm in map(str, end.algorithm.values):
         for epsilon in distinct_levels(dataset.isel(degree=0), algorithm):
-            cell = end.sel(algorithm=algorithm, epsilon=epsilon)
+            all_rounds = dataset.isel(degree=0).sel(algorithm=algorithm, epsilon=epsilon)
+            cell = all_rounds.isel(t=-1)
             rows.append(
                 [
                     label_of(algorithm, epsilon, dataset.isel(degree=0)),
                     f"{float(cell.mse):.3g}",
                     f"{float(cell.mse / cell.mse_alone):.3g}",
                     f"{float(cell.within_tolerance):.3f}",
-                    f"{float(cell.messages):.1f}",
-                    f"{float(cell.payload):.0f}",
+                    f"{float(over_all_rounds(all_rounds.messages)):.1f}",
+                    f"{float(over_all_rounds(all_rounds.payload)):.0f}",
                     f"{float(cell.memory):.0f}",
                 ]
             )

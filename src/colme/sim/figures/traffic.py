@@ -10,7 +10,12 @@ def bytes_per_edge(data: xr.Dataset) -> xr.DataArray:
     return both
 
 
+def over_all_rounds(values: xr.DataArray) -> xr.DataArray:
+    """The average: each recorded round stands for those since the one before."""
+    rounds = xr.DataArray(np.diff(values.t.values, prepend=0), coords={"t": values.t}, dims="t")
+    return (values * rounds).sum("t") / rounds.sum()
+
+
 def average_bytes(data: xr.Dataset) -> xr.DataArray:
-    """Over all rounds: each recorded one stands for those since the one before."""
-    rounds = xr.DataArray(np.diff(data.t.values, prepend=0), coords={"t": data.t}, dims="t")
-    return (bytes_per_edge(data) * rounds).sum("t") / rounds.sum()
+    """Per edge, over all rounds."""
+    return over_all_rounds(bytes_per_edge(data))
