@@ -33,7 +33,7 @@ PRECISE = 0.35
 """Of the records that have to be as precise as one is taken to be. Where 5% claim a thousand times
 the samples and are off by .01, .033 of MSE / Local at t = 10,000 instead of .16; where 30% do and
 are four standard deviations off, .27 instead of the .57 of a quarter. Own paces and epsilons lose
-nothing by it."""
+next to nothing by it."""
 
 HEAVIEST = 4.0
 """Records of the median that one may weigh as much as, however many claim more."""

@@ -201,9 +201,8 @@ class BoardExchange(Exchange):
         remedy = "the state that was stored last, or a new incarnation if it is lost"
         if isinstance(heard, Proof):
             seen = f"two records of mine that differ, both of (incarnation, blocks) {heard.order}"
-            raise StaleStateError(
-                "state", seen, "one state in one place; now a new key, and a new state"
-            )
+            expected = "one state in one place; now a new key, and none of the samples of before"
+            raise StaleStateError("state", seen, expected)
         if heard.order > mine:
             seen = f"{mine} as (incarnation, blocks), where others have {heard.order} of mine"
             raise StaleStateError("state", seen, remedy)
