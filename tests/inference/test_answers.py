@@ -134,10 +134,10 @@ def test_ones_own_record_counts_as_alike_whatever_it_says() -> None:
 
 
 def test_variances_that_may_be_nothing_but_noise_are_not_used() -> None:
-    """An average of three standard errors says something, one of less does not."""
+    """An average of one and a half standard errors says something, one of less does not."""
     made = paper()
     who = replace(made.owners, known=np.zeros(60, dtype=np.bool_))
-    for error, used in ((0.3, True), (0.5, False)):
+    for error, used in ((1.2, True), (2.0, False)):
         found = answers(replace(made.board, error=np.full(60, error)), who)
         assert (found.models[0] is not None) == used
 

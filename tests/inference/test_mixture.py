@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from colme.inference import mixture
 from colme.inference.cells import FEW, Cells, cells
-from colme.inference.mixture import Model, Models, converged, fit
+from colme.inference.mixture import PARAMETER, Model, Models, converged, fit
 from colme.inference.partition import partition
 from support.plain_posterior import fitted, scores
 
@@ -64,14 +64,16 @@ def test_the_best_model_is_as_good_as_trying_every_split_to_the_end(sd: float, s
 
 
 def test_probabilities_add_up_and_follow_what_a_component_costs() -> None:
-    """ln M for a place and a weight, as Schwarz has it, and how many places there are."""
+    """A part of ln M for a place and a weight each, and how many places there are."""
     x, v = board([0.2, 0.4, 0.8], 0.05, 100)
     models = fit(x, v)
     assert models.probabilities.sum() == pytest.approx(1)
     one, other = models.models[1], models.models[2]
     ratio = models.probabilities[2] / models.probabilities[1]
-    places = np.sqrt(1 + models.overall.tau2 * (1 / v).mean())
-    assert np.log(ratio) == pytest.approx(other.loglik - one.loglik - np.log(100 * places))
+    places = 1 + models.overall.tau2 * (1 / v).mean()
+    assert np.log(ratio) == pytest.approx(
+        other.loglik - one.loglik - 2 * PARAMETER * np.log(100) - np.log(places)
+    )
 
 
 @pytest.mark.parametrize("agents", [1, 2, 3, 6])

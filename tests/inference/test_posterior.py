@@ -55,7 +55,7 @@ def test_all_at_once_by_subtraction_equals_one_by_one_over_the_others(
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize(("count", "epsilon"), [(100, 1.0), (30, 4.0)])
 def test_the_whole_agrees_with_a_fit_by_plain_loops(count: int, epsilon: float, seed: int) -> None:
-    """To a twentieth of a standard deviation: EM ends a little earlier here, and cheaper."""
+    """To a tenth of a standard deviation: EM ends a little earlier here, and cheaper."""
     made = standing(seed, count, epsilon, continuous=False)
     x, v, who = made.board.x, variances(made.board), made.owners
     s2 = who.variance / who.count
@@ -71,7 +71,7 @@ def test_the_whole_agrees_with_a_fit_by_plain_loops(count: int, epsilon: float, 
             s2=float(s2[a]),
             width=2 * float(who.half_range[a]),
         )
-        assert found.shift[a] == pytest.approx(mean - who.mean[a], abs=0.05 * variance**0.5)
+        assert found.shift[a] == pytest.approx(mean - who.mean[a], abs=0.1 * variance**0.5)
         assert found.variance[a] == pytest.approx(variance, rel=0.1)
 
 

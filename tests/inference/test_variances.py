@@ -93,11 +93,11 @@ def test_a_declared_variance_is_taken_as_it_is() -> None:
     assert shrunk[3] == 0.3
 
 
-def test_an_average_within_three_of_its_errors_says_nothing() -> None:
+def test_an_average_within_one_and_a_half_of_its_errors_says_nothing() -> None:
     """Of 100, each with an error of 1: it has a tenth of that itself."""
     error = np.ones(100)
-    assert average(np.full(100, 0.31), error).certain
-    assert not average(np.full(100, 0.29), error).certain
+    assert average(np.full(100, 0.16), error).certain
+    assert not average(np.full(100, 0.14), error).certain
     assert not average(np.full(100, -1.0), error).certain
 
 

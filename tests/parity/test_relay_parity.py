@@ -191,12 +191,12 @@ def test_so_they_are_where_everybody_has_a_pace_of_its_own() -> None:
 
 
 def test_chunks_do_not_matter_and_warm_starts_little() -> None:
-    """EM ends within its tolerance wherever it begins: a thousandth of a standard deviation."""
+    """EM ends within its tolerance wherever it begins: a hundredth of a standard deviation."""
     played = Played("regular", "4", squares=False)
     rounds = zip(played.simulated(), played.simulated(chunk=13), strict=True)
     assert all(np.array_equal(one, other) for (_, one), (_, other) in rounds)
     for (_, cold), (_, warm) in zip(played.simulated(), played.simulated(warm=True), strict=True):
-        assert np.abs(cold[:2] - warm[:2]).max() < 1e-3 * SIGMA
+        assert np.abs(cold[:2] - warm[:2]).max() < 1e-2 * SIGMA
 
 
 def test_whoever_is_asked_stands_for_all_who_hold_the_same_board() -> None:

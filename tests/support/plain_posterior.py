@@ -4,7 +4,7 @@ A model is (means, weights, tau2, free, log-likelihood); `v` are variances of re
 """
 
 from collections.abc import Sequence
-from math import exp, inf, log, pi, sqrt
+from math import cbrt, exp, inf, log, pi, sqrt
 
 PlainModel = tuple[list[float], list[float], float, bool, float]
 
@@ -90,11 +90,11 @@ def fitted(x: list[float], v: list[float], largest: int = 6) -> list[PlainModel]
 
 
 def scores(models: Sequence[PlainModel], v: list[float]) -> list[float]:
-    """Schwarz's, less what it costs to find the places of components, and a spread of theirs."""
+    """Less what parameters cost, the places of components, and half a place for their spread."""
     (overall,) = (tau2 for m, _, tau2, free, _ in models if free and len(m) == 1)
-    place = log(1 + overall * sum(1 / v_b for v_b in v) / len(v)) / 2
+    place = log(1 + overall * sum(1 / v_b for v_b in v) / len(v))
     return [
-        loglik - (2 * len(m) - 1 + free) / 2 * log(len(v)) - place * (len(m) + free)
+        loglik - 0.15 * (2 * len(m) - 1) * log(len(v)) - place * (len(m) + free / 2)
         for m, _, _, free, loglik in models
     ]
 
@@ -142,8 +142,8 @@ def posterior(
             information = max(p - doubt, p / 10)
             big_v = 1 / information + tau2
             v_a = max(0.0 if me is None else v[me], size / p - tau2)
-            u = sqrt(2) * v_a * sqrt(log(count) * p / (size * information))
-            b2 = u * sqrt(max(1.0, v_a / s2))
+            u = 0.83 * v_a * cbrt(log(count) * p / (size * information))
+            b2 = u * max(1.0, v_a / s2) ** 0.25
             o = max(0.0, (b2 - s2 - tau2) / (b2 + s2 + tau2))
             pooled = (m_k * s2 + x_bar * big_v) / (big_v + s2)
             y.append(o * x_bar + (1 - o) * pooled)
