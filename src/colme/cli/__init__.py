@@ -10,6 +10,7 @@ def main() -> NoReturn:
         from colme.cli.app import run
     except ModuleNotFoundError as missing:
         sys.exit(
-            f"colme: the command line needs the package {missing.name}: pip install 'colme[cli]'"
+            f"colme: this needs the package {missing.name}, which comes with the extra 'cli': "
+            "pip install '.[cli]' in a clone of this project"
         )
     sys.exit(run(sys.argv[1:]))

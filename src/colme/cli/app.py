@@ -2,8 +2,10 @@
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from importlib import import_module
-from typing import Annotated
+from os import environ
+from typing import Annotated, Any
 
 import typer
 
@@ -13,21 +15,50 @@ from colme.errors import ColmeError
 BAD_INPUT = 2
 INTERRUPTED = 130
 
-EXTRA_OF = {
-    "demo": "sim",
-    "theory": "sim",
-    "simulate": "sim",
-    "plot": "sim",
-    "compare": "sim",
-    "reproduce": "sim",
-    "bench": "all",
-    "identity": "node",
-    "node": "node",
-    "status": "node",
-    "state": "node",
-    "fleet": "node",
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A command, as `colme --help` has it: its file in this folder is not read for that."""
+
+    extra: str
+    """What brings the packages it needs."""
+    words: str
+
+
+COMMANDS = {
+    "demo": Offer("sim", "Watch thirty agents find their classes and learn their means together."),
+    "theory": Offer(
+        "sim", "Ask before joining: does collaboration pay, by how much, and from which epsilon on?"
+    ),
+    "simulate": Offer(
+        "sim", "Simulate many runs of Private-C-ColME and measure the error over time."
+    ),
+    "plot": Offer(
+        "sim", "Draw a result: error over time with confidence bands, as PNG, SVG and PDF."
+    ),
+    "compare": Offer(
+        "sim",
+        "Compare relay, tracking and the paper's with ColME, C-ColME, B-ColME, Private-ColME.",
+    ),
+    "reproduce": Offer(
+        "sim", "Reproduce a figure of the paper, or one beyond it, with its numbers."
+    ),
+    "bench": Offer("all", "Measure the simulator: one thread, processor time, median of three."),
+    "identity": Offer(
+        "node", "Who a node is: a key of its own, and a certificate to hand to its neighbours."
+    ),
+    "node": Offer("node", "Run a node until it is interrupted (SIGINT or SIGTERM)."),
+    "status": Offer("node", "Show a running node's estimate, round, privacy and neighbours."),
+    "state": Offer("node", "A node's stored state: show it, back it up, restore it, change it."),
+    "fleet": Offer(
+        "node",
+        "Start real nodes: a process each, certificates and TLS on loopback, made-up data.",
+    ),
 }
-"""Every command is a file of this folder; its extra brings what it needs."""
+"""Every command is a file of this folder."""
+
+COMPLETES = "_COLME_COMPLETE"
+"""Set by the shell when it asks what may come next: then every option is wanted."""
 
 
 def _print_version(wanted: bool) -> None:
@@ -44,40 +75,62 @@ def _options(
     pass
 
 
-def _application(names: Iterable[str]) -> typer.Typer:
-    """The command line with these commands; a node's start need not wait for a compiler's."""
+def _application(loaded: Iterable[str]) -> typer.Typer:
+    """The command line with all commands, these ready to run.
+
+    The others are names and a line of help: neither a node's start nor `--help` need wait for a
+    compiler's.
+    """
     app = typer.Typer(
         name="colme",
         help="Agents learn their own means faster together than alone: no server, privately.",
         add_completion=True,
     )
     app.callback()(_options)
-    for name in names:
+    for name, offer in COMMANDS.items():
+        words = offer.words
         try:
-            command = getattr(import_module(f"colme.cli.{name}"), name)
+            command = _load(name) if name in loaded else _announced
         except ModuleNotFoundError as missing:
-            command = _unavailable(missing.name, EXTRA_OF[name])
+            command = _unavailable(missing.name, offer.extra)
+            words += f"\n\n{needs(missing.name, offer.extra)}".replace("[", r"\[")  # no markup
         if isinstance(command, typer.Typer):
             app.add_typer(command, name=name)
+        elif command.__module__ == __name__:
+            # Whatever its options are: what is missing is said first.
+            anything = {"ignore_unknown_options": True, "allow_extra_args": True}
+            app.command(name, help=words, context_settings=anything)(command)
         else:
             app.command(name)(command)
     return app
 
 
+def _load(name: str) -> Any:
+    return getattr(import_module(f"colme.cli.{name}"), name)
+
+
+def _announced() -> None:
+    """Is never run: whoever names a command gets it loaded."""
+
+
 def _unavailable(package: str | None, extra: str) -> Callable[[], None]:
-    remedy = f"pip install 'colme[{extra}]'"
-
     def refuse() -> None:
-        raise typer.TyperException(f"this command needs the package {package}: {remedy}")
+        raise typer.TyperException(needs(package, extra))
 
-    refuse.__doc__ = f"Not installed: {remedy}".replace("[", r"\[")  # else it is markup
     return refuse
+
+
+def needs(package: str | None, extra: str) -> str:
+    """What is missing, and the command that brings it."""
+    return (
+        f"this needs the package {package}, which comes with the extra '{extra}': "
+        f"pip install '.[{extra}]' in a clone of this project"
+    )
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit code."""
-    known = [argument for argument in arguments[:1] if argument in EXTRA_OF]
-    app = _application(known or EXTRA_OF)
+    app = _application(COMMANDS if COMPLETES in environ else arguments[:1])
     groups = [group.name for group in app.registered_groups]
     if not arguments or (len(arguments) == 1 and arguments[0] in groups):
         arguments = [*arguments, "--help"]
@@ -97,7 +150,7 @@ def run(arguments: Sequence[str]) -> int:
     except ColmeError as error:
         return _refuse(str(error))
     except ModuleNotFoundError as missing:
-        return _refuse(f"this needs the package {missing.name}: pip install 'colme[all]'")
+        return _refuse(needs(missing.name, "all"))
 
 
 def _refuse(reason: str) -> int:

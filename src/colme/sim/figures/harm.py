@@ -222,11 +222,6 @@ def _liars(seed: int) -> Iterator[Row]:
             0.1,
             0.04,
         ),
-        "1,000 times the count, own means off by 0.02": (
-            {"kind": "bias", "by": 0.02, "count_times": 1_000},
-            0.1,
-            0.04,
-        ),
     }
     for name, (lie, bar, goal) in lies.items():
         yield Row(

@@ -1,0 +1,43 @@
+"""What `colme` says before any command runs: its help, and what is not installed."""
+
+import subprocess
+import sys
+from inspect import getdoc
+
+import pytest
+import typer
+
+from colme.cli import app
+from colme.cli.app import COMMANDS, run
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_says_of_a_command_what_it_says_of_itself(name: str) -> None:
+    command = app._load(name)
+    words = command.info.help if isinstance(command, typer.Typer) else getdoc(command)
+    assert isinstance(words, str)
+    assert " ".join(words.split("\n\n")[0].split()) == COMMANDS[name].words
+
+
+def test_help_loads_no_command() -> None:
+    code = (
+        "import sys; from colme.cli.app import run; run(['--help']); "
+        "sys.exit(any(name in sys.modules for name in ('numba', 'xarray', 'grpc', 'matplotlib')))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], stdout=subprocess.DEVNULL).returncode == 0
+
+
+@pytest.mark.parametrize("arguments", [["--rounds", "10"], [], ["--help"], ["one", "--two=3"]])
+def test_a_missing_extra_is_what_is_said_whatever_was_asked(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def missing(name: str) -> None:
+        raise ModuleNotFoundError(name="numba")
+
+    monkeypatch.setattr(app, "_load", missing)
+    code = run(["simulate", *arguments])
+    said = capsys.readouterr()
+    told = said.out if arguments == ["--help"] else said.err
+    assert code == (0 if arguments == ["--help"] else app.BAD_INPUT)
+    assert "numba" in told
+    assert ".[sim]" in told
