@@ -11,7 +11,7 @@ it was sent, as far as it arrives.
 """
 
 from collections.abc import Collection, Mapping
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 from colme.errors import ConfigError, LocalProtocolError
 from colme.protocol import snapshot
@@ -178,4 +178,7 @@ class Agent:
         if isinstance(event, Observe):
             self._own.observe(event.value)
             return Effects(persist=frozenset({Part.STREAM}))
+        if not isinstance(event, Event):
+            kinds = ", ".join(kind.__name__ for kind in get_args(Event))
+            raise LocalProtocolError("event", event, f"one of {kinds}")
         return self._exchange.step(event)

@@ -58,6 +58,16 @@ class Settings:
         return self.algorithm.schedule_for(self.profile, self.origin)
 
     def __post_init__(self) -> None:
+        if not _is_name(self.name):
+            raise ConfigError("name", self.name, "some text")
+        # A string is a sequence of names, too: of one letter each.
+        if isinstance(self.neighbours, str):
+            raise ConfigError("neighbours", self.neighbours, "a list of names")
+        object.__setattr__(self, "neighbours", tuple(self.neighbours))
+        if not all(_is_name(peer) for peer in self.neighbours):
+            raise ConfigError("neighbours", self.neighbours, "a list of names")
+        if not isinstance(self.profile, Profile):
+            raise ConfigError("profile", self.profile, "a Profile, as Profile.bounded makes it")
         if not isinstance(self.algorithm, Algorithm):
             raise ConfigError("algorithm", self.algorithm, "an Algorithm, such as Tracking()")
         whole = type(self.incarnation) is int
@@ -68,3 +78,7 @@ class Settings:
             raise ConfigError("neighbours", self.neighbours, "every name once")
         if self.name in self.neighbours:
             raise ConfigError("neighbours", self.neighbours, f"names other than {self.name!r}")
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and value != ""

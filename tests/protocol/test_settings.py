@@ -1,0 +1,48 @@
+"""What an agent can't be told is refused when it is told, not rounds later."""
+
+from typing import Any, cast
+
+import pytest
+
+from colme import Agent, Profile, Relay, Settings
+from colme.errors import ConfigError, LocalProtocolError
+from colme.protocol.events import Event
+
+RIGHT: dict[str, Any] = {
+    "name": "a",
+    "neighbours": ("b", "c"),
+    "profile": Profile.bounded(0, 1, epsilon=1),
+    "algorithm": Relay(),
+}
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("name", ""),
+        ("name", 7),
+        ("neighbours", "bc"),
+        ("neighbours", ("b", "b")),
+        ("neighbours", ("b", 7)),
+        ("neighbours", ("b", "")),
+        ("neighbours", ("a",)),
+        ("profile", "public"),
+        ("algorithm", "relay"),
+        ("incarnation", -1),
+    ],
+)
+def test_nonsense_is_refused_at_the_door(field: str, value: object) -> None:
+    with pytest.raises(ConfigError, match=field):
+        Settings(**{**RIGHT, field: value})
+
+
+def test_neighbours_may_come_in_a_list() -> None:
+    assert Settings(**{**RIGHT, "neighbours": ["b", "c"]}).neighbours == ("b", "c")
+
+
+def test_what_is_no_event_is_refused_and_changes_nothing() -> None:
+    agent = Agent(Settings(**RIGHT))
+    before = agent.snapshot()
+    with pytest.raises(LocalProtocolError, match="event"):
+        agent.step(cast(Event, "begin"))
+    assert agent.snapshot() == before
