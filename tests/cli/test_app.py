@@ -41,3 +41,25 @@ def test_a_missing_extra_is_what_is_said_whatever_was_asked(
     assert code == (0 if arguments == ["--help"] else app.BAD_INPUT)
     assert "numba" in told
     assert ".[sim]" in told
+
+
+def test_an_option_given_twice_is_refused_unless_it_is_a_list(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["simulate", "--epsilon", "1", "--epsilon=2"]) == app.BAD_INPUT
+    assert "--epsilon: given 2 times" in capsys.readouterr().err
+    run(["node", "none.toml", "--told-nothing-since", "a", "--told-nothing-since", "b"])
+    assert "times" not in capsys.readouterr().err
+
+
+def test_a_slip_in_an_option_is_told_what_was_meant(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["simulate", "--rund", "1"]) == app.BAD_INPUT
+    assert "--runs" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["epsilon", "degree"])
+def test_a_value_given_twice_is_refused_before_anything_is_run(
+    option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["simulate", f"--{option}", "4,4"]) == app.BAD_INPUT
+    assert f"{option}: saw [4" in capsys.readouterr().err

@@ -1,6 +1,7 @@
 """The `colme` command: its subcommands, and errors in one line."""
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -136,6 +137,7 @@ def run(arguments: Sequence[str]) -> int:
         arguments = [*arguments, "--help"]
     command = typer.main.get_command(app)
     try:
+        _refuse_repeated(command, arguments)
         return command.main(list(arguments), "colme", standalone_mode=False) or 0
     except (typer.Abort, KeyboardInterrupt):
         print(
@@ -146,11 +148,24 @@ def run(arguments: Sequence[str]) -> int:
     except typer.BadParameter as error:
         return _refuse(error.format_message())
     except typer.TyperException as error:
-        return _refuse(f"{error} (see colme --help)")
+        return _refuse(f"{error.format_message()} (see colme --help)")
     except ColmeError as error:
         return _refuse(str(error))
     except ModuleNotFoundError as missing:
         return _refuse(needs(missing.name, "all"))
+
+
+def _refuse_repeated(command: Any, arguments: Sequence[str]) -> None:
+    """Of two values the last would count, unsaid."""
+    for argument in arguments:
+        command = getattr(command, "commands", {}).get(argument, command)
+    lists = {name for option in command.params if option.multiple for name in option.opts}
+    given = Counter(one.partition("=")[0] for one in arguments if one.startswith("--"))
+    for option, times in given.items():
+        if times > 1 and option not in lists:
+            raise typer.TyperException(
+                f"{option}: given {times} times, expected once (several values: with commas)"
+            )
 
 
 def _refuse(reason: str) -> int:

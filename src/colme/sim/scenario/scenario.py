@@ -100,6 +100,9 @@ class Scenario(Table):
             raise ConfigError(
                 "algorithms", labels, "a different name for each: give one with name = ..."
             )
+        for field, values in (("epsilon", self.epsilon), ("degree", self.graph.degrees)):
+            if len(set(values)) < len(values):
+                raise ConfigError(field, values, "every one once")
         self._check_agents()
         self._check_algorithms()
         self._check_means()
