@@ -87,7 +87,7 @@ def test_the_worst_of_rounds_that_are_alike_is_as_large_as_any() -> None:
         ratio = Ratio(np.arange(1, 101), above, below)
         found.append(ratio.worst().value)
         largest.append(ratio.value.max())
-    assert np.mean(found) == pytest.approx(1, abs=4 * np.std(found) / 20)
+    assert np.mean(found) == pytest.approx(1, abs=4 * float(np.std(found)) / 20)
     assert np.mean(largest) > 1.1
 
 
