@@ -230,16 +230,17 @@ def _groups(public: Floats, sigma2: Floats, index: Ints, asking: Bools) -> list[
     groups: dict[bytes, tuple[Ints, list[int]]] = {}
     with np.errstate(divide="ignore"):
         level, own_level = np.log(public), np.log(sigma2)
-    of_level: dict[float, Bools] = {}
-    for a in np.flatnonzero(asking).tolist():
-        own = float(own_level[a])
-        if own not in of_level:
-            of_level[own] = np.abs(level - own) <= log(ALIKE)
-        near = of_level[own]
-        missing = index[a] < 0
-        if not (missing or near[index[a]]):
-            near = near.copy()
-            near[index[a]] = True
-        if np.count_nonzero(near) + missing >= FEWEST:
-            groups.setdefault(near.tobytes(), (np.flatnonzero(near), []))[1].append(a)
+    for own in np.unique(own_level[asking]).tolist():
+        near = np.abs(level - own) <= log(ALIKE)
+        who = np.flatnonzero(asking & (own_level == own))
+        missing = index[who] < 0
+        inside = missing | near[index[who]]
+        enough = np.count_nonzero(near) + (missing | ~inside) >= FEWEST
+        together = who[inside & enough].tolist()
+        if together:
+            groups.setdefault(near.tobytes(), (np.flatnonzero(near), []))[1].extend(together)
+        for a in who[~inside & enough].tolist():
+            mine = near.copy()
+            mine[index[a]] = True
+            groups.setdefault(mine.tobytes(), (np.flatnonzero(mine), []))[1].append(a)
     return [(near, np.array(who)) for near, who in groups.values()]

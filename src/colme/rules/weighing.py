@@ -88,9 +88,7 @@ def blend(schedule: WeighedBlocks, count: int, past_count: int = 0, past_draws: 
     The first `past_count` of them are one block that carries `past_draws` draws, where an agent
     came from another way of releasing; 0 where it did not.
     """
-    # As far as the next power of two, so that few tables are made; never changed once made, since
-    # any thread may ask.
-    ends, blends = _blends(schedule, past_count, past_draws, 1 << count.bit_length())
+    ends, blends = _blends(schedule, past_count, past_draws, _reaching(count))
     return blends[max(0, bisect_right(ends, count) - 1)]
 
 
@@ -100,8 +98,7 @@ def claimed(schedule: WeighedBlocks, count: int, past_count: int = 0, past_draws
     Blocks after the first `MOST_BLOCKS` are taken to be no longer than the last of these, so no
     more is believed than there can be.
     """
-    up_to = 1 << count.bit_length()
-    ends, blends = _blends(schedule, past_count, past_draws, up_to, MOST_BLOCKS)
+    ends, blends = _blends(schedule, past_count, past_draws, _reaching(count), MOST_BLOCKS)
     known = blends[max(0, bisect_right(ends, count) - 1)]
     if len(ends) < MOST_BLOCKS:
         return known
@@ -167,6 +164,15 @@ class _Sums:
     def shares(self) -> tuple[int, float, float]:
         whole = float(self.weight) * self.weight
         return self.weight, self.data / whole, self.noise / whole
+
+
+def _reaching(count: int) -> int:
+    """The next power of 16: how far a table goes, so that few are made of any schedule.
+
+    A table is never changed once made, since any thread may ask. It is four times as long at most:
+    blocks grow with the root of the count.
+    """
+    return int(16 ** -(-count.bit_length() // 4))
 
 
 # For all 256 schedules of agents alike, twice; about 150 MB at most, whatever others claim.
