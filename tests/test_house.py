@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import colme
+
 TESTS = Path(__file__).parent
 
 NAP = re.compile(r"\bsleep\b(?!\(0\))|\bwait\([\d.]")
@@ -16,3 +18,8 @@ def test_tests_wait_for_conditions_and_not_for_time_to_pass() -> None:
     """
     naps = {path for path in TESTS.rglob("*.py") if NAP.search(path.read_text())}
     assert naps == {TESTS / "support" / "elsewhere.py"}
+
+
+def test_what_is_cited_is_this_version() -> None:
+    cited = (TESTS.parent / "CITATION.cff").read_text()
+    assert f"\nversion: {colme.__version__}\n" in cited
