@@ -131,7 +131,7 @@ def test_the_command_prints_one_object_and_keeps_what_it_is_told_to_keep(tmp_pat
     printed = json.loads(ended.stdout)
     kinds = {"algorithm", "agents", "mse_local", "mse_estimate", "rounds_per_second"}
     assert printed.keys() == kinds
-    assert printed["algorithm"] == "tracking"
+    assert printed["algorithm"] == "relay"
     for agent in printed["agents"]:
         assert agent.keys() == {
             "name",

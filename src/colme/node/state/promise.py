@@ -42,6 +42,19 @@ def _stored_algorithm(snapshot: Mapping[str, Any], mine: str) -> str:
     return snapshot.get("algorithm") or nameless
 
 
+def remedy(setting: str) -> str:
+    """What to do about a difference. No word of a new state: it would be fed the same samples."""
+    if setting in ("name", "identity"):
+        return f"go on with that {setting}"
+    is_agreed = setting.startswith("agreed.")
+    return (
+        f"go on with that{', by naming it' if setting == 'agreed.algorithm' else ''}, or "
+        f"{'when all neighbours do so, too, ' if is_agreed else ''}change the state as a whole "
+        "(colme state change), which knows what was noised. Another state would noise it a second "
+        "time"
+    )
+
+
 def origin_of(settings: Settings) -> str | None:
     """Whose records these settings write; None where they write none."""
     return None if settings.identity is None else origin_of_key(settings.identity.key)

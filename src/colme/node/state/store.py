@@ -24,7 +24,7 @@ from colme.node.state import database
 from colme.node.state.copies import require_no_loss
 from colme.node.state.lane import Lane
 from colme.node.state.lock import Lock
-from colme.node.state.promise import differences, origin_of
+from colme.node.state.promise import differences, origin_of, remedy
 from colme.node.state.stored import Kept, Progress, Stored, read, rows_of, to_json, write_rows
 from colme.node.state.upgrades import is_current, upgrade
 from colme.node.wire import Standing
@@ -214,15 +214,8 @@ class Store:
 
     def _require_own(self, stored: Stored) -> None:
         for setting, seen, expected in differences(stored, self._settings):
-            # No word of a new state: it would be fed the same samples.
-            remedy = (
-                f"go on with that {setting}"
-                if setting in ("name", "identity")
-                else "go on with that, or change the state as a whole (colme state change), which "
-                "knows what was noised. Another state would noise it a second time"
-            )
             raise ConfigError(
-                setting, seen, f"{expected!r}, as in the state {self._path}: {remedy}"
+                setting, seen, f"{expected!r}, as in the state {self._path}: {remedy(setting)}"
             )
 
     def _reopen(self) -> None:
