@@ -142,7 +142,8 @@ def test_the_command_prints_one_object_and_keeps_what_it_is_told_to_keep(tmp_pat
             "records",
             "rounds",
         }
-        assert (agent["truth"], agent["rounds"]) == (0.5, 30)
+        assert agent["truth"] == 0.5
+        assert agent["rounds"] >= 30, "ticks, which go on while there is news"
     squares = [(agent["estimate"] - agent["truth"]) ** 2 for agent in printed["agents"]]
     assert printed["mse_estimate"] == pytest.approx(sum(squares) / 3)
     assert printed["rounds_per_second"] > 0
