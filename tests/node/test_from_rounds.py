@@ -2,12 +2,13 @@
 
 import asyncio
 from pathlib import Path
+from shutil import copytree, rmtree
 from typing import Any
 
 import pytest
 
 from colme.cli.app import run
-from colme.errors import ConfigError
+from colme.errors import ConfigError, StaleStateError
 from colme.node.config import NodeConfig
 from colme.node.node import Node
 from colme.node.state import Overview
@@ -15,7 +16,7 @@ from colme.node.state.database import FILE
 from support.boarded import changed, of, origin_in, relaying
 from support.neighbours import Neighbours
 from support.old_states import FILES, put_into, settings_of
-from support.waiting import until
+from support.waiting import PATIENCE, until
 
 
 @pytest.mark.parametrize("sigma2", [0.01, None])
@@ -69,9 +70,10 @@ def naming_nothing(four: Neighbours, old: Path) -> NodeConfig:
     return relaying(four, "a", *"bcd", agreed={"bounds": [0, 1]}, privacy=privacy)
 
 
-def naming(config: NodeConfig, algorithm: str) -> NodeConfig:
+def naming(config: NodeConfig, algorithm: str, *, last: int | None = 50) -> NodeConfig:
+    """The same node in free rounds, up to one of them."""
     agreed = config.agreed.model_copy(update={"algorithm": algorithm, "rounds": "free"})
-    pace = config.pace.model_copy(update={"deadline": 0.05, "last_round": 50})
+    pace = config.pace.model_copy(update={"deadline": 0.05, "last_round": last})
     return config.model_copy(update={"agreed": agreed, "pace": pace})
 
 
@@ -116,3 +118,42 @@ def test_what_was_switched_tells_until_when_it_ran_in_rounds(
     shown = capsys.readouterr().out
     assert "algorithm: relay\nran in rounds, up to round 45\n" in shown
     assert "lost" not in shown
+
+
+def test_an_old_state_of_the_rounds_is_known_for_one_in_relay_too(tmp_path: Path) -> None:
+    """No record tells of what was released in rounds: how far it had come is remembered all the
+    same, through the change of either side.
+    """
+
+    async def check() -> None:
+        two = Neighbours(tmp_path, "a", "b")
+        in_relay = [relaying(two, name, other) for name, other in (("a", "b"), ("b", "a"))]
+        in_rounds = [naming(config, "tracking", last=None) for config in in_relay]
+        state, old = in_rounds[0].state, tmp_path / "old"
+        async with Node(in_rounds[1]) as b:
+            for samples in (50, 300):
+                async with Node(in_rounds[0]) as a:
+                    await until(lambda: all_connected(a) and all_connected(b))
+                    released = a.status().samples.released
+                    await a.take([0.25] * samples)
+                    await until(lambda: a.status().samples.released > released + 10)  # noqa: B023
+                if samples == 50:
+                    copytree(state, old)
+            newest = Overview.of(state)
+            await until(lambda: b.status().neighbours[0].round >= newest.round - 1)
+        rmtree(state)
+        copytree(old, state)
+        before = Overview.of(state)
+        assert before.ledger.samples < newest.ledger.samples
+        assert all(changed(config).goes_on for config in in_relay)
+        async with Node(in_relay[1]), Node(in_relay[0]) as a:
+            with pytest.raises(StaleStateError, match="Going on would noise samples twice"):
+                async with asyncio.timeout(PATIENCE):
+                    await a.failed()
+        assert Overview.of(state).ledger == before.ledger
+
+    asyncio.run(check())
+
+
+def all_connected(node: Node) -> bool:
+    return all(one.connected for one in node.status().neighbours)
