@@ -1,13 +1,13 @@
-"""A neighbour of a real node invents agents: `python benchmarks/boards_invented.py [STARTS]`.
+"""A neighbour of a real node invents as many agents as `origins.behind` lets it bring.
 
-It may bring as many as `origins.behind` lets it, and what honest nodes answer then is measured.
+What honest nodes answer then: `python benchmarks/boards_invented.py [STARTS [CASE]]`.
 """
 
 import asyncio
 import sys
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean, stdev
 from tempfile import TemporaryDirectory
@@ -90,20 +90,41 @@ class Invented:
         return signed(record, told, self._key)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """Who invents how many, and how the honest ones stand."""
+
+    behind: int = 1000
+    scatter: float | None = None
+    """Of what is invented, as a share of what honest ones have; None where nobody lies."""
+    around_a_hub: bool = False
+    """Whom the liar knows, and alone knows the others; else everybody has four neighbours."""
+
+    def neighbours(self, number: int) -> list[int]:
+        """Of a node, among the honest ones."""
+        if self.around_a_hub:
+            return [0] if number else list(range(1, HONEST))
+        return [(number + step) % HONEST for step in (-5, -1, 1, 5)]
+
+
 async def attacked(
-    folder: Path, seed: int, behind: int, scatter: float | None
+    folder: Path, seed: int, case: Case
 ) -> dict[int, tuple[float, float, float, float]]:
     """After so many samples each: errors with the others and alone, records of either kind."""
     generator = np.random.default_rng(seed)
     names = [f"n{number:02d}" for number in range(HONEST)]
     around = Neighbours(folder, "liar", *names)
-    invented = [] if scatter is None else [Invented(n, scatter, seed) for n in range(behind)]
+    invented = [
+        Invented(number, case.scatter, seed)
+        for number in range(case.behind)
+        if case.scatter is not None
+    ]
     truths = [MEANS[number % len(MEANS)] for number in range(HONEST)]
     found = {}
     async with AsyncExitStack() as stack:
         nodes = []
         for number, name in enumerate(names):
-            others = [names[(number + step) % HONEST] for step in (-5, -1, 1, 5)]
+            others = [names[other] for other in case.neighbours(number)]
             config = relaying(
                 around,
                 name,
@@ -112,7 +133,7 @@ async def attacked(
                 agreed={"bounds": BOUNDS},
                 privacy={"epsilon": EPSILON, "sigma2": SIGMA**2},
                 pace={"interval": 0.1, "deadline": 0.1},
-                origins={"behind": behind},
+                origins={"behind": case.behind},
             )
             nodes.append(await stack.enter_async_context(Node(config)))
         credentials = around.trust("liar", names[0]).channel_credentials(names[0])
@@ -154,18 +175,24 @@ async def at_rest(nodes: Sequence[Node]) -> None:
         await asyncio.sleep(1)
 
 
-async def main(starts: int = 6) -> None:
+async def main(starts: str = "6", only: str = "") -> None:
     """One neighbour of one node invents as many agents as it may: what honest answers are worth."""
-    cases = {"nobody lies": (1000, None)} | {
-        f"{behind} invented, {words}": (behind, scatter)
+    cases = {"nobody lies": Case()} | {
+        f"{behind} invented, {words}": Case(behind=behind, scatter=scatter)
         for behind in (HONEST, 1000)
         for words, scatter in (("as honest ones", 1.0), ("a fifth of the scatter", 0.2))
     }
-    for words, (behind, scatter) in cases.items():
+    cases["around a hub, nobody lies"] = Case(around_a_hub=True)
+    cases[f"around a hub, {HONEST} invented, as honest ones"] = Case(
+        behind=HONEST, scatter=1.0, around_a_hub=True
+    )
+    for words, case in cases.items():
+        if only not in words:
+            continue
         runs = []
-        for seed in range(starts):
+        for seed in range(int(starts)):
             with TemporaryDirectory() as folder:
-                runs.append(await attacked(Path(folder), seed, behind, scatter))
+                runs.append(await attacked(Path(folder), seed, case))
         for count in COUNTS:
             together, alone, honest, others = zip(*(one[count] for one in runs), strict=True)
             ratios = [a / b for a, b in zip(together, alone, strict=True)]
@@ -179,4 +206,4 @@ async def main(starts: int = 6) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(*map(int, sys.argv[1:])))
+    asyncio.run(main(*sys.argv[1:]))
