@@ -133,11 +133,13 @@ def test_in_the_wrong_order_nothing_happens(
     # The configuration is changed, and the state not yet.
     member = in_relay(member)
     refused("node", because="expected 'tracking', as in the state")
+    refused("node", "--check", because="expected 'tracking', as in the state")
     assert command(member, "state", "change") == 0
     refused("state", "change", because="there is nothing to change")
     # And back to the configuration of before.
     (member.folder / CONFIG).write_text(text)
     refused("node", because="expected 'relay', as in the state")
+    refused("node", "--check", because="expected 'relay', as in the state")
 
 
 KILLED = """
