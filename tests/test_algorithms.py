@@ -1,10 +1,12 @@
-"""The names of algorithms: an alias stands for one thing, and in a node for what a node runs."""
+"""The names of algorithms: an alias stands for one thing, in library, simulator and node."""
 
 import pytest
 
-from colme.algorithms import ALGORITHMS, IN_ROUNDS, NODE_ALIASES, named, resolved
+from colme.algorithms import named
 from colme.errors import ConfigError
 from colme.network import Network
+from colme.node.config import Agreed
+from colme.node.trial import Plan
 from colme.privacy.mechanism import SeededLaplace
 from colme.protocol.settings import Settings
 from colme.relay import Relay
@@ -20,10 +22,9 @@ def test_what_is_recommended_is_relay() -> None:
     assert {one.settings.algorithm for one in pair.agents.values()} == {Relay()}
 
 
-def test_a_node_means_by_it_what_it_meant_before() -> None:
-    """Whose configuration names no algorithm has a state of tracking, and neighbours who agreed."""
-    assert resolved("recommended", NODE_ALIASES) == "tracking"
-    assert set(NODE_ALIASES.values()) <= set(IN_ROUNDS) < set(ALGORITHMS)
+def test_a_node_and_a_fleet_mean_the_same_by_it() -> None:
+    nothing, alias = Agreed(bounds=(0, 1)), Agreed(bounds=(0, 1), algorithm="recommended")
+    assert nothing.algorithm == alias.algorithm == Plan().algorithm == Relay.name
 
 
 def test_a_name_that_nobody_has_is_refused() -> None:

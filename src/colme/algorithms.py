@@ -6,9 +6,9 @@
 | `tracking` | the same with weights and a pooled excess, in rounds | weighs the shared mean |
 | `relay` | signed releases of everybody, whenever there is news | a posterior mean |
 
-`recommended` is an alias: of `relay`, and in a node, for the time being, of `tracking`. What is
-kept or compared (states, agreements between neighbours, saved scenarios, labels of results) has the
-name it stands for, so that to move it changes nobody's meaning.
+`recommended` is an alias, of `relay`, in library, simulator and node. What is kept or compared
+(states, agreements between neighbours, saved scenarios, labels of results) has the name it stands
+for, so that to move it changes nobody's meaning.
 """
 
 from collections.abc import Mapping
@@ -29,14 +29,10 @@ IN_ROUNDS = tuple(name for name, kind in ALGORITHMS.items() if issubclass(kind, 
 
 ALIASES: Mapping[str, str] = {"recommended": Relay.name}
 
-NODE_ALIASES: Mapping[str, str] = {"recommended": Tracking.name}
-"""What a node means by them: of those that it runs. Who has never named an algorithm in a node's
-configuration must not find another one there."""
 
-
-def resolved(name: str, aliases: Mapping[str, str] = ALIASES) -> str:
+def resolved(name: str) -> str:
     """The name itself, or the one that an alias stands for."""
-    return aliases.get(name, name)
+    return ALIASES.get(name, name)
 
 
 def named(name: str, **options: Any) -> Algorithm:

@@ -10,7 +10,9 @@ from colme.node.contact import NEVER, Contact
 from colme.node.session import Admission, Agreement
 from colme.node.wire import Reason, Refused, Standing, from_wire, pb
 
-AGREED = Agreed(bounds=(0, 1), interval=60, start=datetime(2026, 1, 1, tzinfo=UTC))
+AGREED = Agreed(
+    bounds=(0, 1), algorithm="tracking", interval=60, start=datetime(2026, 1, 1, tzinfo=UTC)
+)
 MINE = Standing(epoch=5, round=50)
 
 

@@ -103,7 +103,7 @@ def test_those_who_agree_differ_in_nothing() -> None:
 
 def test_what_does_not_matter_is_left_out() -> None:
     """Free rounds have no interval and no start; a rule is the paper's alone."""
-    free = Agreed(bounds=(0, 1), rounds="free", interval=5)
+    free = Agreed(bounds=(0, 1), algorithm="tracking", rounds="free", interval=5)
     assert set(Agreement.of(free).facts) == {"protocol", "bounds", "algorithm", "rounds"}
     other = free.model_copy(update=DIFFERENT["start"] | DIFFERENT["interval"])
     assert Agreement.of(other).digest == Agreement.of(free).digest
@@ -131,8 +131,8 @@ def test_a_rule_of_ones_own_is_told_by_its_class_and_its_fields() -> None:
 
 def test_an_alias_is_told_as_what_it_stands_for() -> None:
     """Else a version that recommends something else would agree with this one on nothing."""
-    alias, itself = (Agreed(bounds=(0, 1), algorithm=name) for name in ("recommended", "tracking"))
-    assert alias.algorithm == itself.algorithm == "tracking"
+    alias, itself = (Agreed(bounds=(0, 1), algorithm=name) for name in ("recommended", "relay"))
+    assert alias.algorithm == itself.algorithm == "relay"
     assert Agreement.of(alias).facts == Agreement.of(itself).facts
 
 
@@ -160,6 +160,6 @@ def test_the_same_moment_told_in_another_time_zone_is_the_same_start() -> None:
 
 
 def test_the_same_number_written_otherwise_is_the_same_fact() -> None:
-    whole = Agreed.model_validate({"bounds": [0, 1], "interval": 60})
-    points = Agreed.model_validate({"bounds": [0.0, 1.0], "interval": 60.0})
+    whole = agreed(bounds=[0, 1], interval=60)
+    points = agreed(bounds=[0.0, 1.0], interval=60.0)
     assert Agreement.of(whole).digest == Agreement.of(points).digest

@@ -1,4 +1,4 @@
-"""States of nodes that relay: old ones stop, lost ones begin anew, those of rounds go on."""
+"""States of nodes that relay: old ones stop, lost ones begin anew."""
 
 import asyncio
 from contextlib import AsyncExitStack
@@ -12,11 +12,10 @@ from grpc.aio import secure_channel
 from colme.errors import ConfigError, LocalProtocolError, StaleStateError
 from colme.node.node import Node
 from colme.node.session import link
-from colme.node.state import Overview, backup, change, restore
-from colme.node.trust import Identity, Trust, channel_options, signing_settings
+from colme.node.state import Overview, backup, restore
+from colme.node.trust import channel_options
 from colme.node.wire import PROTOCOL, pb
-from colme.protocol.board.record import Record
-from support.boarded import board_of, relaying
+from support.boarded import changed, of, origin_in, relaying
 from support.neighbours import Neighbours
 from support.waiting import PATIENCE, until
 
@@ -25,19 +24,6 @@ from support.waiting import PATIENCE, until
 def call_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(link, "FIRST_PAUSE", 0.02)
     monkeypatch.setattr(link, "LONGEST_PAUSE", 0.1)
-
-
-def of(node: Node, origin: str) -> Record | None:
-    """What a node holds of an origin."""
-    entry = board_of(node).get(origin)
-    assert entry is None or isinstance(entry, Record)
-    return entry
-
-
-def origin_in(names: Neighbours, name: str) -> str:
-    origin = Identity.load(names.identity(name)).certificate.origin
-    assert origin is not None
-    return origin
 
 
 def test_an_old_state_is_stopped_by_whoever_has_the_record(tmp_path: Path) -> None:
@@ -142,49 +128,6 @@ def written_off() -> Any:
     raise AssertionError("a record is never dropped")
 
 
-@pytest.mark.parametrize("sigma2", [0.01, None])
-def test_a_state_in_rounds_goes_on_in_relay(tmp_path: Path, sigma2: float | None) -> None:
-    """No sample is noised a second time, and none that waits is lost."""
-    privacy: dict[str, Any] = {"epsilon": 4, "sigma2": sigma2}
-
-    async def check() -> None:
-        one = Neighbours(tmp_path, "a", "b")
-        a = origin_in(one, "a")
-        source = {"kind": "http"}
-        rounds = one.config(
-            "a",
-            agreed={"rounds": "free", "algorithm": "tracking"},
-            pace={"deadline": 0.05},
-            privacy=privacy,
-        ).model_copy(update={"source": relaying(one, "a").source})
-        async with Node(rounds) as node:
-            await node.take([0.25] * 100)
-            await until(lambda: node.status().samples.released > 0)
-        before = Overview.of(rounds.state)
-        config = relaying(one, "a", "b", privacy=privacy, source=source)
-        with pytest.raises(ConfigError, match="colme state change"):
-            async with Node(config):
-                pass
-        pins = {"b": one.identity("b") / "identity.crt"}
-        trust = Trust(Identity.load(config.identity), config.identity, pins)
-        done = change(config.state, signing_settings(config, trust), drop_waiting=False)
-        assert done.goes_on
-        now = Overview.of(config.state)
-        assert (now.algorithm, now.taken, now.ledger) == ("relay", before.taken, before.ledger)
-        assert now.last_entries == before.last_entries
-        async with Node(relaying(one, "b", "a", privacy=privacy)) as b, Node(config) as node:
-            assert (await node.estimate()).alone == 0.25
-            await until(lambda: of(b, a) is not None)
-            await node.take([0.25] * 400)
-            await until(lambda: of(b, a).count > 100)  # type: ignore[union-attr]
-            record = of(b, a)
-            assert record is not None
-            assert record.past_count >= before.ledger.samples
-            assert record.past_draws >= before.ledger.blocks
-
-    asyncio.run(check())
-
-
 def test_another_epsilon_begins_another_incarnation(tmp_path: Path) -> None:
     """Blocks count from 1 again: without it the node's own records would stop it."""
 
@@ -197,10 +140,7 @@ def test_another_epsilon_begins_another_incarnation(tmp_path: Path) -> None:
                 await node.take([0.25] * 200)
                 await until(lambda: of(b, a) is not None)
             other = relaying(two, "a", "b", privacy={"epsilon": 2})
-            pins = {"b": two.identity("b") / "identity.crt"}
-            trust = Trust(Identity.load(config.identity), config.identity, pins)
-            done = change(config.state, signing_settings(other, trust), drop_waiting=True)
-            assert not done.goes_on
+            assert not changed(other, drop_waiting=True).goes_on
             async with Node(other) as node:
                 await node.take([0.75] * 40)
                 await until(lambda: (of(b, a) or written_off()).epsilon == 2)

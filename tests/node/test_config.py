@@ -13,6 +13,7 @@ from colme.node.config import FileSource, HttpSource, NodeConfig, split_address
 from colme.protocol.algorithm import Algorithm
 from colme.protocol.rounds.paper import Paper
 from colme.protocol.rounds.tracking import Tracking
+from colme.relay import Relay
 from colme.rules.decision import (
     Bernstein,
     DecisionRule,
@@ -245,7 +246,7 @@ def test_a_file_that_is_no_toml_is_named(tmp_path: Path, text: bytes) -> None:
 def test_three_exchanges_that_wait_in_vain_fit_into_an_interval(
     rounds: str, interval: float, deadline: float | None, expected: float
 ) -> None:
-    agreed = {"bounds": [0, 1], "rounds": rounds, "interval": interval}
+    agreed = {"bounds": [0, 1], "algorithm": "tracking", "rounds": rounds, "interval": interval}
     config = NodeConfig.build(fields() | {"agreed": agreed, "pace": {"deadline": deadline}})
     assert config.deadline == expected
     if rounds == "clock":
@@ -282,8 +283,22 @@ def test_the_paper_follows_the_rule_agreed_on(options: dict[str, Any], rule: Dec
 
 
 def test_the_recommended_algorithm_learns_a_variance_that_is_not_known() -> None:
-    assert algorithm() == Tracking(release_squares=True)
-    assert algorithm(sigma2=0.01) == algorithm(algorithm="tracking", sigma2=0.01) == Tracking()
+    assert algorithm() == algorithm(algorithm="relay") == Relay(release_squares=True)
+    assert algorithm(sigma2=0.01) == Relay(release_squares=False)
+    assert algorithm(algorithm="tracking") == Tracking(release_squares=True)
+    assert algorithm(algorithm="tracking", sigma2=0.01) == Tracking()
+
+
+@pytest.mark.parametrize("named", [{}, {"algorithm": "recommended"}, {"algorithm": "relay"}])
+@pytest.mark.parametrize("field", ["rounds", "interval", "start"])
+def test_a_configuration_from_when_rounds_were_meant_is_not_taken_for_another(
+    named: dict[str, str], field: str
+) -> None:
+    """As 0.1.0's page had it: rounds, and no word of an algorithm."""
+    value = {"rounds": "clock", "interval": 60, "start": "2026-01-01T00:00:00Z"}[field]
+    words = rf"agreed.{field}: saw .*, expected none: 'relay', .* with algorithm = 'tracking'"
+    with pytest.raises(ConfigError, match=words):
+        NodeConfig.build(fields() | {"agreed": {"bounds": [0, 1], field: value} | named})
 
 
 def test_what_the_first_version_called_a_rule_is_an_algorithm() -> None:
@@ -292,12 +307,16 @@ def test_what_the_first_version_called_a_rule_is_an_algorithm() -> None:
 
 
 WRONG_OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
-    "theta of tracking": ({"theta": THETA}, "agreed.theta: 'tracking' has none"),
+    "theta of relay": ({"theta": THETA}, "agreed.theta: 'relay' has none"),
     "theta of 0.1.0": (
         {"rule": "recommended", "theta": THETA},
         "agreed.theta: 'tracking' has none",
     ),
-    "rule of tracking": ({"rule": "tight"}, "agreed.rule: 'tracking' has none"),
+    "rule of relay": ({"rule": "tight"}, "agreed.rule: 'relay' has none"),
+    "rule of tracking": (
+        {"algorithm": "tracking", "rule": "tight"},
+        "agreed.rule: 'tracking' has none",
+    ),
     "delta of bernstein": (
         {"algorithm": "paper", "delta": 1},
         "agreed.delta: 'bernstein' has none (it has theta)",

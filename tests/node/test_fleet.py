@@ -131,7 +131,7 @@ def test_the_command_prints_one_object_and_keeps_what_it_is_told_to_keep(tmp_pat
     printed = json.loads(ended.stdout)
     kinds = {"algorithm", "agents", "mse_local", "mse_estimate", "rounds_per_second"}
     assert printed.keys() == kinds
-    assert printed["algorithm"] == "tracking"
+    assert printed["algorithm"] == "relay"
     for agent in printed["agents"]:
         assert agent.keys() == {
             "name",
@@ -142,7 +142,8 @@ def test_the_command_prints_one_object_and_keeps_what_it_is_told_to_keep(tmp_pat
             "records",
             "rounds",
         }
-        assert (agent["truth"], agent["rounds"]) == (0.5, 30)
+        assert agent["truth"] == 0.5
+        assert agent["rounds"] >= 30, "ticks, which go on while there is news"
     squares = [(agent["estimate"] - agent["truth"]) ** 2 for agent in printed["agents"]]
     assert printed["mse_estimate"] == pytest.approx(sum(squares) / 3)
     assert printed["rounds_per_second"] > 0
@@ -152,7 +153,8 @@ def test_the_command_prints_one_object_and_keeps_what_it_is_told_to_keep(tmp_pat
         assert (of_it / "identity" / "identity.pem").is_file()
         assert '"event": "started"' in (of_it / "node.log").read_text()
         stored = Overview.of(of_it / "state")
-        assert (stored.name, stored.round, stored.taken) == (agent["name"], 30, 60)
+        assert (stored.name, stored.taken) == (agent["name"], 60)
+        assert 0 < stored.round <= agent["rounds"], "a tick without news is not stored"
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from shutil import copy
 from typing import Any
@@ -18,6 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from colme.errors import IdentityError
+from colme.node.session import link as module
 from colme.node.session.link import Link
 from colme.node.session.outbox import RoundsOutbox
 from colme.node.trust import PRIVATE_FILE, PUBLIC_FILE, Identity, Trust, explain
@@ -46,6 +48,9 @@ class Deaf:
     def sent(self, peer: str) -> None:
         pass
 
+    def parted(self, peer: str, why: str) -> None:
+        pass
+
 
 @asynccontextmanager
 async def speaking(link: Link, call: SlowCall, *, round_: int = 0) -> AsyncIterator[None]:
@@ -63,6 +68,36 @@ async def speaking(link: Link, call: SlowCall, *, round_: int = 0) -> AsyncItera
 def made_link() -> Link:
     unused: Any = None
     return Link("b", "127.0.0.1:1", unused, Deaf(), RoundsOutbox())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("answered", [True, False], ids=["hung up on", "not answered"])
+def test_an_attempt_that_was_not_answered_has_waited_already(
+    monkeypatch: pytest.MonkeyPatch, answered: bool
+) -> None:
+    """So a neighbour that fell silent is met again as soon as one that hung up."""
+    now, began = 0.0, list[float]()
+
+    async def attempt() -> str:
+        nonlocal now
+        began.append(now)
+        now += 0 if answered else module.ANSWER_SECONDS
+        return "no session"
+
+    async def nap(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+        if len(began) == 20:
+            raise asyncio.CancelledError
+
+    monkeypatch.setattr(module, "monotonic", lambda: now)
+    monkeypatch.setattr(asyncio, "sleep", nap)
+    link = made_link()
+    monkeypatch.setattr(link, "_session", attempt)
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(link.run())
+    apart = [b - a for a, b in pairwise(began)][10:]
+    assert max(apart) <= module.LONGEST_PAUSE + module.FIRST_PAUSE
+    assert min(apart) >= module.LONGEST_PAUSE / 2, "nobody is called in a hurry for long"
 
 
 def post(link: Link, *rounds: int) -> None:

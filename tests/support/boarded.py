@@ -14,14 +14,15 @@ from colme.node.config import NodeConfig
 from colme.node.contact import Contact, Contacts
 from colme.node.metrics import Metrics
 from colme.node.node import Node
-from colme.node.state import Store
+from colme.node.state import Change, Store, change
 from colme.node.state.database import FILE
+from colme.node.trust import Identity, Trust, signing_settings
 from colme.node.wire import Reason
 from colme.protocol.board.board import Board
 from colme.protocol.board.digest import LAST_ORIGIN, Page
 from colme.protocol.board.entry import Entry
 from colme.protocol.board.messages import BoardMessage, DigestMessage, RecordsMessage
-from colme.protocol.board.record import origin_of_key
+from colme.protocol.board.record import Record, origin_of_key
 from colme.protocol.messages import Message
 from colme.protocol.settings import Settings
 from colme.relay import Relay
@@ -58,6 +59,27 @@ def relaying(
 def board_of(node: Node) -> Board:
     """What a node holds."""
     return node._parts.driver.agent.boards.board
+
+
+def of(node: Node, origin: str) -> Record | None:
+    """What a node holds of an origin."""
+    entry = board_of(node).get(origin)
+    assert entry is None or isinstance(entry, Record)
+    return entry
+
+
+def origin_in(names: Neighbours, name: str) -> str:
+    """Whose records a neighbour writes."""
+    origin = Identity.load(names.identity(name)).certificate.origin
+    assert origin is not None
+    return origin
+
+
+def changed(config: NodeConfig, *, drop_waiting: bool = False) -> Change:
+    """`colme state change`: its state is one for this configuration."""
+    pins = {one.name: one.certificate for one in config.neighbours}
+    trust = Trust(Identity.load(config.identity), config.identity, pins)
+    return change(config.state, signing_settings(config, trust), drop_waiting=drop_waiting)
 
 
 def orders(node: Node) -> dict[str, tuple[int, int]]:

@@ -62,9 +62,15 @@ class Neighbours:
         pins: Mapping[str, str] | None = None,
         **changes: dict[str, Any],
     ) -> NodeConfig:
-        """A node that knows the others; `pins` says whose certificate it has for one by mistake."""
+        """A node in rounds that knows the others; `pins`: whose certificate it takes for whose."""
         tables: dict[str, dict[str, Any]] = {
-            "agreed": {"bounds": [0, 1], "rounds": "clock", "interval": 0.1, "start": START},
+            "agreed": {
+                "bounds": [0, 1],
+                "algorithm": "tracking",
+                "rounds": "clock",
+                "interval": 0.1,
+                "start": START,
+            },
             "pace": {},
             "source": {"kind": "synthetic", "mean": 0.5, "sigma": 0.1, "seed": 1},
         }

@@ -13,6 +13,8 @@ from colme.rules.release import Profile
 STATES = Path(__file__).parent.parent / "states"
 SNAPSHOTS = sorted(STATES.glob("*/*.json"))
 FILES = sorted(STATES.glob("*/*.sqlite"))
+FLEET = sorted(STATES.glob("*/fleet/*.sqlite"))
+"""Of nodes that were neighbours, by their names."""
 
 
 def settings_of(path: Path) -> Settings:

@@ -50,8 +50,16 @@ SILENT = Status(
 
 
 def acquainted(folder: Path, size: int, tables: Mapping[str, str] | None = None) -> list[Member]:
-    """Nodes of one class that all know each other, with these tables in their configurations."""
-    plan = Plan(agents=size, degree=size - 1, rounds=ENDLESS, means=(0.5,), samples=3, epsilon=4)
+    """Nodes of one class that all know each other, in rounds, with these tables configured."""
+    plan = Plan(
+        agents=size,
+        degree=size - 1,
+        rounds=ENDLESS,
+        means=(0.5,),
+        samples=3,
+        epsilon=4,
+        algorithm="tracking",
+    )
     tables = {"pace": f"deadline = {DEADLINE}"} | dict(tables or {})
     return [rewritten(member, tables) for member in prepare(plan, folder)]
 

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from colme.algorithms import ALGORITHMS, NODE_ALIASES, resolved
+from colme.algorithms import ALGORITHMS, ALIASES, resolved
 from colme.cli.values import numbers
 from colme.node.trial import Fleet, Outcome, Plan, Sight, outcome, prepare
 
@@ -34,7 +34,7 @@ def fleet(
         float, typer.Option(help="Privacy of each sample (event level, replace-one); inf for none.")
     ] = DEFAULT.epsilon,
     algorithm: Annotated[
-        str, typer.Option(help=f"{', '.join([*NODE_ALIASES, *ALGORITHMS])}.")
+        str, typer.Option(help=f"{', '.join([*ALIASES, *ALGORITHMS])}.")
     ] = "recommended",
     seed: Annotated[int, typer.Option(help="Seed of graph, classes and data.", min=0)] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, nothing else.")] = False,
@@ -56,7 +56,7 @@ def fleet(
         means=tuple(numbers("--means", means)),
         sigma=sigma,
         epsilon=epsilon,
-        algorithm=resolved(algorithm, NODE_ALIASES),
+        algorithm=resolved(algorithm),
         seed=seed,
     )
     console = Console(stderr=as_json)

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from colme.node import state as room
+from colme.protocol.snapshot import NAMELESS
 
 state = typer.Typer(help="A node's stored state: show it, back it up, restore it, change it.")
 
@@ -113,7 +114,9 @@ def _print(overview: room.Overview) -> None:
     origin = ", restored from a backup" if overview.from_backup else ""
     console.print(f"{overview.name}: epoch {overview.epoch}, round {overview.round}{origin}")
     console.print(f"algorithm: {overview.algorithm or 'not named yet'}")
-    if overview.floor:
+    if overview.floor and overview.algorithm not in (None, *NAMELESS):
+        console.print(f"ran in rounds, up to round {overview.floor}")
+    elif overview.floor:
         why = (
             "the promise was changed then"
             if overview.past

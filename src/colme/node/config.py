@@ -19,7 +19,7 @@ from pydantic import (
 )
 
 from colme import naming
-from colme.algorithms import ALGORITHMS, IN_ROUNDS, NODE_ALIASES, named, resolved
+from colme.algorithms import ALGORITHMS, ALIASES, IN_ROUNDS, named, resolved
 from colme.configuration import Table, read_toml, validated
 from colme.errors import ConfigError, UnknownOption, one_of
 from colme.protocol.algorithm import Algorithm
@@ -71,9 +71,9 @@ LoopbackAddress = Annotated[str, AfterValidator(_loopback)]
 
 
 def _algorithm(name: str) -> str:
-    meant = resolved(name, NODE_ALIASES)
+    meant = resolved(name)
     if meant not in ALGORITHMS:
-        raise ValueError(one_of(name, [*NODE_ALIASES, *ALGORITHMS]))
+        raise ValueError(one_of(name, [*ALIASES, *ALGORITHMS]))
     return meant
 
 
@@ -87,7 +87,7 @@ class Agreed(Table):
     model_config = ConfigDict(extra="allow")
 
     bounds: tuple[float, float]
-    algorithm: Annotated[str, AfterValidator(_algorithm)] = resolved("recommended", NODE_ALIASES)
+    algorithm: Annotated[str, AfterValidator(_algorithm)] = resolved("recommended")
     """Never an alias: one that moves must not part neighbours of two versions."""
     rounds: Literal["clock", "free"] = "clock"
     interval: Seconds = 60.0
@@ -112,13 +112,21 @@ class Agreed(Table):
         return self.algorithm in IN_ROUNDS
 
     def require_no_rounds(self) -> None:
-        """An algorithm without rounds has nothing to agree on about them."""
+        """An algorithm without rounds has nothing to agree on about them.
+
+        A configuration that speaks of rounds and names no algorithm was written when they were what
+        was meant: it is not taken for another one.
+        """
         if self.in_rounds:
             return
         for field in ("rounds", "interval", "start"):
             if field in self.model_fields_set:
-                expected = "pace.interval, which every node chooses by itself"
-                raise UnknownOption(field, self.algorithm, [expected])
+                expected = (
+                    f"none: {self.algorithm!r}, which is meant where no algorithm is named, has no "
+                    "rounds, and pace.interval is each node's own. A node that ran in rounds goes "
+                    f"on in them with algorithm = {Tracking.name!r}"
+                )
+                raise ConfigError(field, str(getattr(self, field)), expected)
 
     @property
     def decision_rule(self) -> DecisionRule | None:

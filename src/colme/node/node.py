@@ -15,12 +15,13 @@ from typing import Any, Self
 
 from structlog.typing import FilteringBoundLogger
 
-from colme.errors import ConfigError, LocalProtocolError, SampleError, StoreError
-from colme.network import NoiseSource
-from colme.node.boards import BoardsDriver, Speakers
+from colme.errors import LocalProtocolError
 from colme.node.config import NodeConfig, SyntheticSource
-from colme.node.contact import Contact, Contacts
+from colme.node.contact import Contact
+from colme.node.drivers import make_driver
 from colme.node.driving import AgentDriver
+from colme.node.fit import require_empty
+from colme.node.intake import Intake
 from colme.node.log import logger
 from colme.node.metrics import Metrics
 from colme.node.owner import (
@@ -32,27 +33,14 @@ from colme.node.owner import (
     Status,
     owner_token,
 )
-from colme.node.rounds import Driver, make_pacing
-from colme.node.samples import (
-    Feed,
-    FirstLines,
-    Synthetic,
-    first_marks,
-    make_feed,
-    make_noise,
-)
+from colme.node.samples import FirstLines, first_marks, make_feed, make_noise
 from colme.node.session import Admission, Agreement, Neighbourhood
-from colme.node.state import REPEATABLE, Store, replaced_in
+from colme.node.state import Store
 from colme.node.tasks import running
 from colme.node.trust import Identity, Trust, signing_settings
 from colme.node.wire import Reason
 from colme.privacy.ledger import Ledger
 from colme.protocol.board.entry import Proof
-from colme.protocol.board.record import origin_of_key
-from colme.protocol.settings import Settings
-
-SOURCE_PAUSE = 0.5
-"""Seconds after which a source looks again whether the disk works."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +52,7 @@ class _Parts:
     metrics: Metrics
     neighbourhood: Neighbourhood
     driver: AgentDriver
+    intake: Intake
     answering: Answering
     failure: "asyncio.Future[None]"
     """Done once an error has ended the node."""
@@ -96,7 +85,6 @@ class Node:
         self._state_lost = state_lost
         self._first_lines = first_lines
         self._told_nothing_since = told_nothing_since
-        self._source_trouble: str | None = None
         self._made: _Parts | None = None
         self._left = False
         self._open = AsyncExitStack()
@@ -159,7 +147,7 @@ class Node:
     def troubles(self) -> list[str]:
         """Why it is not ready; empty if it is."""
         parts, driver = self._parts, self._parts.driver
-        found = [driver.trouble, self._source_trouble]
+        found = [driver.trouble, parts.intake.trouble]
         if not parts.neighbourhood.joined.is_set():
             found.append("not joined yet: waiting for the neighbours' answers")
         if self.config.agreed.rounds == "clock" and driver.wait > self.config.agreed.interval:
@@ -239,7 +227,7 @@ class Node:
         store = Store.open(config.state, settings)
         undo.callback(store.close)
         if self._state_lost:
-            self._require_empty(store)
+            require_empty(store)
         # One that begins after something, with no sample of its own, may follow one that had some.
         begins_late = store.floor > 0 or store.incarnation > 0
         lost = self._state_lost or (begins_late and not store.taken)
@@ -264,9 +252,20 @@ class Node:
             told_nothing_since=self._told_nothing_since,
             fail=self._fail,
         )
-        driver = neighbourhood.driver = self._driver(
-            settings, store, peers, neighbourhood, noise, metrics
+        driver = neighbourhood.driver = make_driver(
+            config,
+            settings,
+            store,
+            peers,
+            noise=noise,
+            post=neighbourhood.post,
+            greet=neighbourhood.greet,
+            state_lost=self._state_lost,
+            metrics=metrics,
+            clock_jumped=self._clock_jumped,
+            fail=self._fail,
         )
+        intake = Intake(driver, neighbourhood, store, log)
         self._left = False
         self._made = _Parts(
             identity=identity,
@@ -274,6 +273,7 @@ class Node:
             metrics=metrics,
             neighbourhood=neighbourhood,
             driver=driver,
+            intake=intake,
             answering=Answering(driver),
             failure=asyncio.get_running_loop().create_future(),
             log=log,
@@ -288,7 +288,7 @@ class Node:
             log.info("owner's side", address=f"{config.owner.listen}", port=owner.port)
         await undo.enter_async_context(running(neighbourhood.join(), self._fail))
         if feed is not None:
-            await undo.enter_async_context(running(self._take_from(feed, begin), self._fail))
+            await undo.enter_async_context(running(intake.run(feed, begin), self._fail))
         undo.callback(driver.stop)
         log.info(
             "started",
@@ -297,116 +297,6 @@ class Node:
             round=driver.agent.round,
             privacy=Ledger.of(driver.agent).describe(past=store.past),
         )
-
-    def _driver(
-        self,
-        settings: Settings,
-        store: Store,
-        peers: Contacts,
-        neighbourhood: Neighbourhood,
-        noise: NoiseSource,
-        metrics: Metrics,
-    ) -> AgentDriver:
-        config = self.config
-        source = config.source
-        supply = Synthetic(source).samples if isinstance(source, SyntheticSource) else None
-        if config.agreed.in_rounds:
-            return Driver(
-                settings,
-                store,
-                peers,
-                noise=noise,
-                supply=supply or (lambda _: ()),
-                post=neighbourhood.post,
-                greet=neighbourhood.greet,
-                pacing=make_pacing(config, self._clock_jumped),
-                deadline=config.deadline,
-                last_round=config.pace.last_round,
-                metrics=metrics,
-                fail=self._fail,
-                marks=self._noise_mark(store),
-            )
-        identity = settings.signs_as
-        own = [origin_of_key(identity.key), *map(identity.origin_of, settings.neighbours)]
-        return BoardsDriver(
-            settings,
-            store,
-            peers,
-            noise=noise,
-            supply=supply,
-            post=neighbourhood.post,
-            interval=config.pace.interval,
-            last_tick=config.pace.last_round,
-            speakers=Speakers(
-                behind=config.origins.behind,
-                roster=config.origins.roster,
-                known=[origin for origin in own if origin is not None],
-            ),
-            state_lost=self._state_lost,
-            metrics=metrics,
-            fail=self._fail,
-            marks=self._noise_mark(store),
-        )
-
-    def _require_empty(self, store: Store) -> None:
-        """A loss is believed by a state that has neither samples nor a place in any file.
-
-        A place that a start without the word has stored says nothing of what was read before.
-        """
-        if store.taken or store.marks.keys() - {REPEATABLE}:
-            folder = self.config.state
-            begun = store.taken or store.floor
-            expected = (
-                "an empty state: only what was lost can be begun anew. "
-                f"{'If this is not the newest, move' if begun else 'Move'} {folder} away, whole, "
-                f"and say it again{'; else start without it' if begun else ''}"
-                f"{replaced_in(folder)}"
-            )
-            seen = f"the state in {folder}, which has begun with samples or a file"
-            raise ConfigError("--state-lost", seen, expected)
-
-    def _noise_mark(self, store: Store) -> dict[str, int]:
-        """Noise that can be repeated must never meet real samples, not even in an old state.
-
-        So a state has one kind from its first commit on, whether or not it took a sample in: those
-        that a later start takes in may wait for their noise until yet another.
-        """
-        source = self.config.source
-        repeatable = isinstance(source, SyntheticSource) and source.noise_seed is not None
-        real = bool(store.marks.keys() - {REPEATABLE})  # Places in files: real samples came.
-        before = store.marks.get(REPEATABLE, 0 if store.taken else None)
-        if (before is not None and before != repeatable) or (real and repeatable):
-            seen = f"{source.kind}, with {'repeatable' if repeatable else 'secure'} noise"
-            whose = "a trial" if repeatable else "real samples"
-            expected = f"a state of its own for {whose}: the one in {self.config.state} is not"
-            raise ConfigError("source", seen, expected)
-        return {REPEATABLE: int(repeatable)}
-
-    async def _take_from(self, feed: Feed, begin: Mapping[str, int]) -> None:
-        if self._parts.neighbourhood.unsure:
-            await self._parts.neighbourhood.joined.wait()
-        if begin:
-            # Stored before the first line is read: from now on this state knows the file.
-            await self._take_once_stored([], begin)
-        try:
-            await feed.run(self._take_once_stored)
-        except SampleError as error:
-            self._source_trouble = str(error)
-            self._parts.log.error("the source has stopped", why=str(error))
-        else:
-            self._parts.log.info("the source has ended")
-
-    async def _take_once_stored(self, samples: Sequence[float], marks: Mapping[str, int]) -> None:
-        """A source waits while the disk fails, and goes on after what is stored."""
-        while True:
-            try:
-                return await self._parts.driver.observe(samples, marks)
-            except StoreError:
-                while self._parts.driver.trouble is not None:
-                    await asyncio.sleep(SOURCE_PAUSE)
-            # A commit that failed may be on the disk after all.
-            if marks and marks.items() <= self._parts.store.marks.items():
-                return None
 
     def _sample_refused(self, reason: str, line: int) -> None:
         self._parts.metrics.sample_refused(Reason.INVALID_VALUE)

@@ -2,6 +2,7 @@
 
 import asyncio
 from random import SystemRandom
+from time import monotonic
 from typing import Protocol
 
 from grpc import StatusCode
@@ -18,7 +19,9 @@ SESSION_SECONDS = 3600.0
 ANSWER_SECONDS = 10.0
 """The deadline of a hello."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 10.0
-"""Seconds between attempts: doubled each time, up to the longest, and each between half and all."""
+"""Seconds from one attempt to the next: doubled each time, up to the longest, and each between half
+and all. An attempt that had no answer has waited already: who falls silent is found back as soon as
+who hangs up."""
 
 OTHER_VERSION = f"it does not speak {PROTOCOL}: it runs another version of colme; update both"
 
@@ -87,12 +90,14 @@ class Link:
         """Until cancelled: hold a session, and open the next one when it breaks."""
         pause = FIRST_PAUSE
         while True:
+            began = monotonic()
             why = await self._session()
             pause = FIRST_PAUSE if self.connected else min(2 * pause, LONGEST_PAUSE)
             self.connected = False
             if why is not None:
                 self._ear.parted(self.peer, why)
-            await asyncio.sleep(pause * self._random.uniform(0.5, 1))
+            rest = max(pause - (monotonic() - began), FIRST_PAUSE)
+            await asyncio.sleep(rest * self._random.uniform(0.5, 1))
 
     async def _session(self) -> str | None:
         """Hold one session; why it ended, unless it was time for the next one."""

@@ -13,6 +13,7 @@ from colme.node.samples import make_noise
 from colme.node.session.admission import Admission
 from colme.node.session.agreement import Agreement
 from colme.node.session.link import ANSWER_SECONDS, OTHER_VERSION, Parted, Session, read_reply
+from colme.node.state import require_promise
 from colme.node.trust import Identity, Trust, channel_options, explain, signing_settings
 from colme.node.wire import METHOD, shortened
 
@@ -33,7 +34,9 @@ async def check(config: NodeConfig) -> list[Finding]:
     identity.certificate.require_valid(datetime.now(UTC), "this node")
     pins = {one.name: one.certificate for one in config.neighbours}
     trust = Trust(identity, config.identity, pins)
-    make_noise(config.source, signing_settings(config, trust))
+    settings = signing_settings(config, trust)
+    make_noise(config.source, settings)
+    require_promise(config.state, settings)
     question = Admission(Agreement.of(config.agreed)).question()
     return await asyncio.gather(*(_ask(one, trust, question, config) for one in config.neighbours))
 

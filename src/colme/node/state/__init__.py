@@ -3,6 +3,7 @@
 from colme.node.state.change import Change, change
 from colme.node.state.copies import backup, restore
 from colme.node.state.overview import Overview
+from colme.node.state.promise import require_promise
 from colme.node.state.replaced import newest_instead, replaced_in
 from colme.node.state.store import Commit, Store
 from colme.node.state.stored import REPEATABLE, Kept, to_json
@@ -18,6 +19,7 @@ __all__ = [
     "change",
     "newest_instead",
     "replaced_in",
+    "require_promise",
     "restore",
     "to_json",
 ]

@@ -1,9 +1,13 @@
 """What a state was made for: to be alike wherever it is opened, or changed as a whole."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from colme.node.state.stored import Stored
+from colme.errors import ConfigError
+from colme.node.state import database
+from colme.node.state.stored import Stored, read
+from colme.node.state.upgrades import to_read
 from colme.protocol.board.record import origin_of_key
 from colme.protocol.rounds.tracking import Tracking
 from colme.protocol.settings import Settings
@@ -40,6 +44,34 @@ def _stored_algorithm(snapshot: Mapping[str, Any], mine: str) -> str:
     """0.1.0 did not name its algorithm. A state that has not begun is nobody's."""
     nameless = mine if not snapshot or mine in NAMELESS else Tracking.name
     return snapshot.get("algorithm") or nameless
+
+
+def require_promise(folder: Path, settings: Settings) -> None:
+    """Refuse what a start with these settings would refuse, and leave the state as it is."""
+    path = folder / database.FILE
+    if path.exists():
+        with database.in_words(path), to_read(path) as connection:
+            require_own(read(connection, path), settings, path)
+
+
+def require_own(stored: Stored, settings: Settings, path: Path) -> None:
+    """Refuse a state that was made for other settings."""
+    for setting, seen, expected in differences(stored, settings):
+        words = f"{expected!r}, as in the state {path}: {_remedy(setting)}"
+        raise ConfigError(setting, seen, words)
+
+
+def _remedy(setting: str) -> str:
+    """What to do about a difference. No word of a new state: it would be fed the same samples."""
+    if setting in ("name", "identity"):
+        return f"go on with that {setting}"
+    is_agreed = setting.startswith("agreed.")
+    return (
+        f"go on with that{', by naming it' if setting == 'agreed.algorithm' else ''}, or "
+        f"{'when all neighbours do so, too, ' if is_agreed else ''}change the state as a whole "
+        "(colme state change), which knows what was noised. Another state would noise it a second "
+        "time"
+    )
 
 
 def origin_of(settings: Settings) -> str | None:

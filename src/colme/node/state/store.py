@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, Self
 
 from colme.errors import (
-    ConfigError,
     LedgerError,
     LocalProtocolError,
     SnapshotError,
@@ -24,7 +23,7 @@ from colme.node.state import database
 from colme.node.state.copies import require_no_loss
 from colme.node.state.lane import Lane
 from colme.node.state.lock import Lock
-from colme.node.state.promise import differences, origin_of
+from colme.node.state.promise import origin_of, require_own
 from colme.node.state.stored import Kept, Progress, Stored, read, rows_of, to_json, write_rows
 from colme.node.state.upgrades import is_current, upgrade
 from colme.node.wire import Standing
@@ -194,7 +193,7 @@ class Store:
             if not current:
                 upgrade(connection, self._path)
             stored = read(connection, self._path)
-            self._require_own(stored)
+            require_own(stored, self._settings, self._path)
         return stored
 
     def _adopt(self, stored: Stored) -> None:
@@ -211,19 +210,6 @@ class Store:
         self.past, self._base = stored.past, stored.base
         self.covered = stored.covered
         self.releases = stored.releases
-
-    def _require_own(self, stored: Stored) -> None:
-        for setting, seen, expected in differences(stored, self._settings):
-            # No word of a new state: it would be fed the same samples.
-            remedy = (
-                f"go on with that {setting}"
-                if setting in ("name", "identity")
-                else "go on with that, or change the state as a whole (colme state change), which "
-                "knows what was noised. Another state would noise it a second time"
-            )
-            raise ConfigError(
-                setting, seen, f"{expected!r}, as in the state {self._path}: {remedy}"
-            )
 
     def _reopen(self) -> None:
         before = Progress.of(self.snapshot)

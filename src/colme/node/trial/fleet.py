@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from colme.algorithms import ALGORITHMS, IN_ROUNDS, NODE_ALIASES, resolved
+from colme.algorithms import ALGORITHMS, ALIASES, IN_ROUNDS, resolved
 from colme.errors import ConfigError, NetworkError, NodeError, one_of
 from colme.graph import Graph
 from colme.node.config import NodeConfig
@@ -48,7 +48,7 @@ class Plan:
     samples: int = 10
     """Of each node, in each round."""
     epsilon: float = 4.0
-    algorithm: str = resolved("recommended", NODE_ALIASES)
+    algorithm: str = resolved("recommended")
     seed: int = 1
     scripted_noise: bool = False
     """Noise that can be repeated, to compare the fleet with agents in memory."""
@@ -60,7 +60,7 @@ class Plan:
             expected = "an even product of --agents and --degree: every edge has two ends"
             raise ConfigError("--degree", self.degree, expected)
         if self.algorithm not in ALGORITHMS:
-            known = [*NODE_ALIASES, *ALGORITHMS]
+            known = [*ALIASES, *ALGORITHMS]
             raise ConfigError("--algorithm", self.algorithm, one_of(self.algorithm, known))
 
     @property

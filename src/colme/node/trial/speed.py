@@ -11,6 +11,7 @@ from colme.node.owner import OwnerClient
 from colme.node.trial.commit_speed import commit_rates
 from colme.node.trial.echo import echo_cost
 from colme.node.trial.fleet import Fleet, Plan, outcome, prepare
+from colme.protocol.rounds.tracking import Tracking
 
 MESSAGE_BYTES = 40
 """A release on the wire, the largest of the three messages."""
@@ -50,7 +51,7 @@ def measure(folder: Path, *, rounds: int, progress: Callable[[str], None]) -> No
     """Echo, fleet, echo, commits; a few minutes at most."""
     progress("bare calls")
     echo = echo_cost(folder / "echo before", size=MESSAGE_BYTES, calls=ECHO_CALLS)
-    plan = Plan(rounds=rounds)
+    plan = Plan(rounds=rounds, algorithm=Tracking.name)  # So many messages a round.
     members = prepare(plan, folder / "fleet")
     with Fleet(members) as fleet:
         clients: list[OwnerClient] = []

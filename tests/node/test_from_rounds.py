@@ -1,0 +1,159 @@
+"""A state that ran in rounds goes on in relay by its owner's word, and never without it."""
+
+import asyncio
+from pathlib import Path
+from shutil import copytree, rmtree
+from typing import Any
+
+import pytest
+
+from colme.cli.app import run
+from colme.errors import ConfigError, StaleStateError
+from colme.node.config import NodeConfig
+from colme.node.node import Node
+from colme.node.state import Overview
+from colme.node.state.database import FILE
+from support.boarded import changed, of, origin_in, relaying
+from support.neighbours import Neighbours
+from support.old_states import FILES, put_into, settings_of
+from support.waiting import PATIENCE, until
+
+
+@pytest.mark.parametrize("sigma2", [0.01, None])
+def test_a_state_in_rounds_goes_on_in_relay(tmp_path: Path, sigma2: float | None) -> None:
+    """No sample is noised a second time, and none that waits is lost."""
+    privacy: dict[str, Any] = {"epsilon": 4, "sigma2": sigma2}
+
+    async def check() -> None:
+        one = Neighbours(tmp_path, "a", "b")
+        a = origin_in(one, "a")
+        source = {"kind": "http"}
+        rounds = one.config(
+            "a",
+            agreed={"rounds": "free", "algorithm": "tracking"},
+            pace={"deadline": 0.05},
+            privacy=privacy,
+        ).model_copy(update={"source": relaying(one, "a").source})
+        async with Node(rounds) as node:
+            await node.take([0.25] * 100)
+            await until(lambda: node.status().samples.released > 0)
+        before = Overview.of(rounds.state)
+        config = relaying(one, "a", "b", privacy=privacy, source=source)
+        with pytest.raises(ConfigError, match="colme state change"):
+            async with Node(config):
+                pass
+        assert changed(config).goes_on
+        now = Overview.of(config.state)
+        assert (now.algorithm, now.taken, now.ledger) == ("relay", before.taken, before.ledger)
+        assert now.last_entries == before.last_entries
+        async with Node(relaying(one, "b", "a", privacy=privacy)) as b, Node(config) as node:
+            assert (await node.estimate()).alone == 0.25
+            await until(lambda: of(b, a) is not None)
+            await node.take([0.25] * 400)
+            await until(lambda: of(b, a).count > 100)  # type: ignore[union-attr]
+            record = of(b, a)
+            assert record is not None
+            assert record.past_count >= before.ledger.samples
+            assert record.past_draws >= before.ledger.blocks
+
+    asyncio.run(check())
+
+
+OLD = {path.stem: path for path in FILES}
+
+
+def naming_nothing(four: Neighbours, old: Path) -> NodeConfig:
+    """The node of a state of 0.1.0, as one who has never named an algorithm configures it."""
+    profile = settings_of(old).profile
+    sigma2 = None if settings_of(old).algorithm.release_squares else profile.sigma2
+    privacy = {"epsilon": 4, "sigma2": sigma2}
+    return relaying(four, "a", *"bcd", agreed={"bounds": [0, 1]}, privacy=privacy)
+
+
+def naming(config: NodeConfig, algorithm: str, *, last: int | None = 50) -> NodeConfig:
+    """The same node in free rounds, up to one of them."""
+    agreed = config.agreed.model_copy(update={"algorithm": algorithm, "rounds": "free"})
+    pace = config.pace.model_copy(update={"deadline": 0.05, "last_round": last})
+    return config.model_copy(update={"agreed": agreed, "pace": pace})
+
+
+@pytest.mark.parametrize("old", ["tracking-known", "tracking-squares"])
+def test_a_state_of_rounds_is_never_switched_by_a_configuration_that_names_nothing(
+    tmp_path: Path, old: str
+) -> None:
+    """One of 0.1.0, which does not say what it is of, and the same once it is named."""
+    config = naming_nothing(Neighbours(tmp_path, *"abcd"), OLD[old])
+    put_into(config.state, OLD[old])
+    before = Overview.of(config.state)
+
+    async def refused() -> None:
+        content = (config.state / FILE).read_bytes()
+        with pytest.raises(ConfigError, match=r"saw 'relay', expected 'tracking'.*") as caught:
+            async with Node(config):
+                pass
+        words = str(caught.value)
+        assert "by naming it, or when all neighbours do so, too, change the state" in words
+        assert "colme state change" in words
+        assert (config.state / FILE).read_bytes() == content
+
+    async def check() -> None:
+        await refused()
+        async with Node(naming(config, "tracking")) as node:
+            await until(lambda: node.status().round == 50)
+        assert Overview.of(config.state).algorithm == "tracking"
+        await refused()
+
+    asyncio.run(check())
+    assert Overview.of(config.state).ledger == before.ledger
+
+
+def test_what_was_switched_tells_until_when_it_ran_in_rounds(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It has lost nothing, and its promise is the same."""
+    config = naming_nothing(Neighbours(tmp_path, *"abcd"), OLD["tracking-known"])
+    put_into(config.state, OLD["tracking-known"])
+    assert changed(config).goes_on
+    assert run(["state", "show", str(config.state)]) == 0
+    shown = capsys.readouterr().out
+    assert "algorithm: relay\nran in rounds, up to round 45\n" in shown
+    assert "lost" not in shown
+
+
+def test_an_old_state_of_the_rounds_is_known_for_one_in_relay_too(tmp_path: Path) -> None:
+    """No record tells of what was released in rounds: how far it had come is remembered all the
+    same, through the change of either side.
+    """
+
+    async def check() -> None:
+        two = Neighbours(tmp_path, "a", "b")
+        in_relay = [relaying(two, name, other) for name, other in (("a", "b"), ("b", "a"))]
+        in_rounds = [naming(config, "tracking", last=None) for config in in_relay]
+        state, old = in_rounds[0].state, tmp_path / "old"
+        async with Node(in_rounds[1]) as b:
+            for samples in (50, 300):
+                async with Node(in_rounds[0]) as a:
+                    await until(lambda: all_connected(a) and all_connected(b))
+                    released = a.status().samples.released
+                    await a.take([0.25] * samples)
+                    await until(lambda: a.status().samples.released > released + 10)  # noqa: B023
+                if samples == 50:
+                    copytree(state, old)
+            newest = Overview.of(state)
+            await until(lambda: b.status().neighbours[0].round >= newest.round - 1)
+        rmtree(state)
+        copytree(old, state)
+        before = Overview.of(state)
+        assert before.ledger.samples < newest.ledger.samples
+        assert all(changed(config).goes_on for config in in_relay)
+        async with Node(in_relay[1]), Node(in_relay[0]) as a:
+            with pytest.raises(StaleStateError, match="Going on would noise samples twice"):
+                async with asyncio.timeout(PATIENCE):
+                    await a.failed()
+        assert Overview.of(state).ledger == before.ledger
+
+    asyncio.run(check())
+
+
+def all_connected(node: Node) -> bool:
+    return all(one.connected for one in node.status().neighbours)

@@ -1,0 +1,81 @@
+"""Two nodes in rounds that remember each other: how far they have come is known to both."""
+
+import asyncio
+from pathlib import Path
+from shutil import copytree
+from typing import Any
+
+import pytest
+
+from colme.errors import StaleStateError
+from colme.node.config import NodeConfig
+from colme.node.contact import NEVER
+from colme.node.node import Node
+from colme.node.state import Overview
+from colme.node.wire import Standing
+from support.neighbours import Neighbours
+from support.waiting import PATIENCE, until
+
+CLOCK = {"interval": 0.1}
+FREE = {"rounds": "free"}
+PACES: dict[str, dict[str, Any]] = {
+    "clock": {"agreed": CLOCK},
+    "free": {"agreed": FREE, "pace": {"deadline": 0.1}},
+}
+SAMPLES = {"per_round": 5}
+
+
+def config(two: Neighbours, name: str, other: str, pace: str = "clock") -> NodeConfig:
+    return two.config(name, other, source=SAMPLES, **PACES[pace])
+
+
+def state(two: Neighbours, name: str = "a") -> Path:
+    return two.folder / name / "state"
+
+
+def heard(node: Node, peer: str) -> float:
+    """Messages that a node has had from a neighbour since it started."""
+    series = f'colme_messages_received_total{{peer="{peer}"}} '
+    lines = node.metrics.text().decode().splitlines()
+    return sum(float(line.removeprefix(series)) for line in lines if line.startswith(series))
+
+
+def remembered(folder: Path) -> Standing:
+    """What is stored of a in another's state."""
+    return Overview.of(folder).standings.get("a", NEVER)
+
+
+async def together(a: Node, b: Node, rounds: int = 1) -> None:
+    """Both hear the other for some rounds, and what b has heard of a is stored."""
+    now = a.status().round, b.status().round
+    before = heard(a, "b"), heard(b, "a")
+    await until(lambda: heard(a, "b") > before[0] and heard(b, "a") > before[1])
+    await until(lambda: a.status().round > now[0] + rounds)
+    await until(lambda: b.status().round > now[1] + rounds)
+    assert a.status().neighbours[0].connected
+    known = a.status().round
+    await until(lambda: remembered(b.config.state).round >= known)
+
+
+async def ended(node: Node) -> None:
+    """By its neighbour's memory."""
+    async with asyncio.timeout(PATIENCE):
+        with pytest.raises(StaleStateError, match="Going on would noise samples twice"):
+            await node.failed()
+
+
+async def grow_apart(two: Neighbours, pace: str = "clock") -> None:
+    """`old` is a's state of before, copied while it stood still; it has released more since."""
+    a, b = config(two, "a", "b", pace), config(two, "b", "a", pace)
+    async with Node(b) as other:
+        async with Node(a) as node:
+            await together(node, other)
+        copytree(state(two), two.folder / "old")
+        async with Node(a) as node:
+            await together(node, other)
+            await until(lambda: samples_noised(state(two)) > samples_noised(two.folder / "old"))
+            await together(node, other)
+
+
+def samples_noised(folder: Path) -> int:
+    return Overview.of(folder).ledger.samples
