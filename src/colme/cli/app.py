@@ -17,6 +17,7 @@ EXTRA_OF = {
     "demo": "sim",
     "theory": "sim",
     "simulate": "sim",
+    "study": "sim",
     "plot": "sim",
     "compare": "sim",
     "reproduce": "sim",
