@@ -12,12 +12,12 @@ from colme.cli import running
 from colme.cli.running import Seed, Threads
 from colme.cli.values import numbers, words
 from colme.errors import ConfigError
-from colme.studies import ERRANDS, Curve, Outcome, SiteResult, answer, errands, prepare, work
+from colme.studies import ERRANDS, Curve, SiteResult, StudyResult, answer, errands, prepare, work
 from colme.studies import words as told
 from colme.studies.page import SHOWN
 
 MOST_SITES = 12
-"""Of one algorithm at one epsilon that are printed; all are in the files."""
+"""That are printed, of the first algorithm at each epsilon; all are in the files."""
 
 Out = Annotated[
     Path | None, typer.Option(help="Folder for page and tables; the same command resumes in it.")
@@ -181,29 +181,29 @@ def _run(
     if out is not None:
         running.prepare_folder(out)
     with running.progress(label, work(question)) as report:
-        outcome = answer(question, out=out, threads=threads, report=report, title=title)
-    paths = [] if out is None else outcome.save(out)
+        result = answer(question, out=out, threads=threads, report=report, title=title)
+    paths = [] if out is None else result.save(out)
     if as_json:
-        typer.echo(json.dumps(outcome.as_plain(), allow_nan=False))
+        typer.echo(json.dumps(result.as_plain(), allow_nan=False))
         return
-    _print(outcome)
+    _print(result)
     Console(soft_wrap=True).print("Saved", *map(str, paths))
 
 
-def _print(outcome: Outcome) -> None:
+def _print(result: StudyResult) -> None:
     console = running.wide_console()
     plain = Console(soft_wrap=True, highlight=False, markup=False)
-    plain.print(told.asked(outcome.question))
-    for text in told.left_out(outcome.question):
+    plain.print(told.asked(result.question))
+    for text in told.left_out(result.question, MOST_SITES):
         plain.print(text)
-    for text in outcome.warnings:
+    for text in result.warnings:
         plain.print("Warning:", text)
-    console.print(_curves(outcome.curves))
-    for text in outcome.summary:
+    console.print(_curves(result.curves))
+    for text in result.summary:
         plain.print(text)
-    for curve in outcome.curves:
-        if curve.algorithm != "local":
-            console.print(_sites(outcome, curve))
+    for curve in result.curves:
+        if curve.algorithm == result.curves[0].algorithm:
+            console.print(_sites(result, curve))
 
 
 def _curves(curves: tuple[Curve, ...]) -> Table:
@@ -221,10 +221,10 @@ def _curves(curves: tuple[Curve, ...]) -> Table:
     return table
 
 
-def _sites(outcome: Outcome, curve: Curve) -> Table:
+def _sites(result: StudyResult, curve: Curve) -> Table:
     own = [
         site
-        for site in outcome.sites
+        for site in result.sites
         if (site.algorithm, site.epsilon) == (curve.algorithm, curve.epsilon)
     ]
     own.sort(key=lambda site: -site.gain if site.gain == site.gain else 0.0)

@@ -1,9 +1,9 @@
 """Studies of one's own data: would it have paid to learn together, for each site, and when?"""
 
 from colme.studies.errands import ERRANDS, Errand
-from colme.studies.outcome import Outcome
+from colme.studies.findings import Curve, SiteResult
 from colme.studies.question import Question
-from colme.studies.result import Curve, SiteResult
+from colme.studies.result import StudyResult
 from colme.studies.runner import work
 from colme.studies.studying import answer, prepare, study
 
@@ -11,9 +11,9 @@ __all__ = [
     "ERRANDS",
     "Curve",
     "Errand",
-    "Outcome",
     "Question",
     "SiteResult",
+    "StudyResult",
     "answer",
     "prepare",
     "study",

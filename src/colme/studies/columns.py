@@ -11,6 +11,9 @@ from colme.errors import ConfigError, one_of
 
 PARQUET = (".parquet", ".pq")
 
+ZIPPED = b"PK\x03\x04"
+"""What a spreadsheet's own file begins with."""
+
 SEPARATORS = ",;\t|"
 
 FIRST_ROW = 2
@@ -82,6 +85,9 @@ def _decoded(path: Path) -> str:
     except OSError as error:
         expected = f"a CSV or Parquet file to read ({error.strerror})"
         raise ConfigError("data", str(path), expected) from None
+    if raw.startswith(ZIPPED):
+        expected = "a CSV or Parquet file (a workbook's sheet can be saved as CSV)"
+        raise ConfigError("data", str(path), expected)
     if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return raw.decode("utf-16", errors="replace")
     try:
@@ -94,7 +100,7 @@ def _parquet(path: Path, names: Mapping[str, str]) -> Columns:
     try:
         from pyarrow import parquet
     except ModuleNotFoundError:
-        expected = "a CSV file, or pyarrow to read Parquet: pip install 'colme[data]'"
+        expected = "a CSV file, or pyarrow to read Parquet: pip install 'colme[parquet]'"
         raise ConfigError("data", str(path), expected) from None
     try:
         _require(names, parquet.read_schema(path).names)

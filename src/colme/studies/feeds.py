@@ -12,7 +12,7 @@ from colme.studies.sites import FloatArray
 _DRAWS, _SPLITS = 31, 32  # random streams; those before are the simulator's
 
 
-class Feed(ABC):
+class SiteFeed(ABC):
     """Of the runs of one batch. Everything is relative to the midpoint of the bounds."""
 
     truth: FloatArray
@@ -25,7 +25,7 @@ class Feed(ABC):
         """[rounds, sites, runs]: means of all samples so far, in the rounds first .. last."""
 
 
-class Resampled(Feed):
+class Resampled(SiteFeed):
     """A row of its own, drawn with replacement, for every site in every round."""
 
     def __init__(self, question: Question, numbers: range) -> None:
@@ -53,7 +53,7 @@ class Resampled(Feed):
         return np.asarray(totals / counts[:, None, None])
 
 
-class Replayed(Feed):
+class Replayed(SiteFeed):
     """A random half of each site's rows in their order; the truth is the mean of the others."""
 
     def __init__(

@@ -5,19 +5,20 @@ from io import StringIO
 from typing import Any
 
 import matplotlib as mpl
-from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from colme.studies.result import Curve
+from colme.studies.findings import Curve
 from colme.studies.words import label
 
 BAND = 1.96
 """Standard errors on each side: 95%."""
 
-FAR = 3.0
-"""Times the error alone, from which on the axis is logarithmic."""
+HIGHEST = 2.0
+"""Times the error alone, at which the picture ends; how far a curve goes beyond, its label says."""
+
+_COLOURS = ("tab:blue", "tab:orange", "tab:purple", "tab:cyan", "tab:brown", "tab:pink")
 
 _STYLES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (5, 1)), (0, (3, 1, 1, 1, 1, 1)))
 
@@ -31,21 +32,18 @@ def error_over_samples(curves: Sequence[Curve]) -> Figure:
     epsilons = list(dict.fromkeys(curve.epsilon for curve in shown))
     panel.axhline(1, color="darkgreen", lw=2, alpha=0.6, label="alone")
     for curve in shown:
-        place = epsilons.index(curve.epsilon) / max(len(epsilons) - 1, 1)
-        colour = colormaps["viridis"](0.75 * place)
+        colour = _COLOURS[epsilons.index(curve.epsilon) % len(_COLOURS)]
         style = _STYLES[algorithms.index(curve.algorithm) % len(_STYLES)]
         error = [BAND * (one if one == one else 0.0) for one in curve.standard_error]
         both = list(zip(curve.mse_over_local, error, strict=True))
         low, high = [max(m - e, m / 100) for m, e in both], [m + e for m, e in both]
-        panel.plot(
-            curve.samples, curve.mse_over_local, linestyle=style, color=colour, label=label(curve)
-        )
+        most, name = max(curve.mse_over_local), label(curve)
+        if most > HIGHEST:
+            name += f" (up to {most:.3g})"
+        panel.plot(curve.samples, curve.mse_over_local, linestyle=style, color=colour, label=name)
         panel.fill_between(curve.samples, low, high, color=colour, alpha=0.15, lw=0)
     highest = max(max(curve.mse_over_local) for curve in shown)
-    if highest > FAR:
-        panel.set_yscale("log")
-    else:
-        panel.set_ylim(0, max(1.2, 1.05 * highest))
+    panel.set_ylim(0, min(max(1.2, 1.05 * highest), HIGHEST))
     panel.set_ylabel("squared error / alone")
     _over_samples(panel)
     figure.legend(loc="outside right center", fontsize="small")

@@ -24,7 +24,7 @@ class Links:
         """Another one for every seed where it is random."""
         if self.edges is not None:
             return Graph.from_edges(self.edges, self.sites)
-        if self.degree is not None and self.degree < self.sites - 1:
+        if self.degree is not None and self.degree != self.sites - 1:
             return graphs.random_regular(self.sites, self.degree, np.random.default_rng(seed))
         return graphs.complete(self.sites)
 

@@ -5,8 +5,8 @@ from html import escape
 from math import isnan
 
 from colme.studies import figures, words
+from colme.studies.findings import Findings, SiteResult
 from colme.studies.question import Question
-from colme.studies.result import Findings, SiteResult
 
 SHOWN = (10, 30, 100, 300, 1_000, 3_000)
 """Counts at which the gain of every site is shown, as far as the study has them."""

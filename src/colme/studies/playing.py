@@ -16,7 +16,7 @@ from colme.sim.engines import (
     World,
 )
 from colme.sim.kernel import UNIFORM, Origin, RunningMeans, aligned, form_of, rows_for, zeros
-from colme.studies.feeds import Feed, Replayed, Resampled
+from colme.studies.feeds import Replayed, Resampled, SiteFeed
 from colme.studies.question import ASKED, Question, recorded
 from colme.studies.sites import FloatArray
 
@@ -45,7 +45,7 @@ def play(question: Question, first: int, runs: int, report: Callable[[int], None
     alone = np.zeros((len(rounds), *shape[2:]))
     size, margin = np.ones(shape), np.full(shape, np.nan)
     needs_noise = any(isinstance(engine, PaperEngine) for engine in engines)
-    stream = Stream(question, world, feed, needs_noise)
+    stream = Fed(question, world, feed, needs_noise)
     start = 1
     for row, stop in enumerate(rounds.tolist()):
         while start <= stop:
@@ -82,10 +82,10 @@ def play(question: Question, first: int, runs: int, report: Callable[[int], None
     }
 
 
-class Stream:
+class Fed:
     """Feeds running means to the engines as the simulator's own do: a few rounds at a time."""
 
-    def __init__(self, question: Question, world: World, feed: Feed, noisy: bool) -> None:
+    def __init__(self, question: Question, world: World, feed: SiteFeed, noisy: bool) -> None:
         agents, form = world.graph.agents, world.form
         self.rows = max(ROUNDS, rows_for(agents, form))
         self._feed, self._runs = feed, world.runs
@@ -133,7 +133,7 @@ def _asking(table: AlgorithmTable, question: Question, first: int) -> AlgorithmT
     return table.model_copy(update={"measured": sorted(chosen.tolist())})
 
 
-def _feed(question: Question, world: World) -> Feed:
+def _feed(question: Question, world: World) -> SiteFeed:
     if question.mode == "resample":
         return Resampled(question, world.numbers)
     return Replayed(question, world.numbers, world.counts)

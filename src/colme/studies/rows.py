@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from math import isfinite
+from math import isfinite, isnan
 from typing import Any
 
 import numpy as np
@@ -133,7 +133,17 @@ def as_number(cell: Any, decimal_comma: bool) -> float | None:
 
 def _empty(cell: Any) -> bool:
     """None, an empty text, or what dataframes have for a cell that is not there."""
-    return cell is None or cell == "" or bool(cell != cell) or str(cell) in ("NaT", "<NA>")
+    match cell:
+        case None:
+            return True
+        case str():
+            return not cell
+        case int():
+            return False
+        case float():
+            return isnan(cell)
+        case _:
+            return str(cell) in ("NaT", "<NA>", "nan")
 
 
 def _moments(cells: Sequence[Any], time: str) -> list[float | None]:

@@ -14,7 +14,7 @@ Report = Callable[[int], None]
 """Hears how many run-rounds have been done since it was called last."""
 
 
-class Stopped(Exception):  # noqa: N818 (not an error)
+class _Stopped(Exception):  # noqa: N818 (not an error)
     """Ends a batch that nobody wants any more."""
 
 
@@ -40,7 +40,7 @@ def played(
 
     def tell(run_rounds: int) -> None:
         if stop.is_set():
-            raise Stopped
+            raise _Stopped
         with lock:
             report(run_rounds)
 

@@ -8,10 +8,10 @@ from colme.errors import ConfigError
 from colme.studies import question as asking
 from colme.studies import runner
 from colme.studies.columns import columns_of
+from colme.studies.findings import findings
 from colme.studies.links import links_of
-from colme.studies.outcome import TITLE, Outcome
 from colme.studies.question import Question
-from colme.studies.result import findings
+from colme.studies.result import TITLE, StudyResult
 from colme.studies.rows import Read, read_rows, read_sites
 from colme.studies.sites import MIN_SAMPLES, sites_of
 
@@ -63,13 +63,30 @@ def answer(
     threads: int | None = None,
     report: Callable[[int], None] = lambda _: None,
     title: str | None = None,
-) -> Outcome:
+) -> StudyResult:
     """Played and added up. With `out`, what is finished is kept there until all is."""
     parts = runner.played(question, out=out, threads=threads, report=report)
-    return Outcome(question=question, findings=findings(question, parts), title=title or TITLE)
+    return StudyResult(question=question, findings=findings(question, parts), title=title or TITLE)
 
 
-def study(data: Any, *, threads: int | None = None, **options: Any) -> Outcome:
+def study(
+    data: Any,
+    *,
+    site: str | None = None,
+    value: str | None = None,
+    bounds: Any,
+    epsilon: Any,
+    mode: str = "resample",
+    time: str | None = None,
+    min_samples: int = MIN_SAMPLES,
+    degree: int | None = None,
+    edges: Any = None,
+    algorithm: Any = "recommended",
+    samples: int | None = None,
+    runs: int | None = None,
+    seed: int = 1,
+    threads: int | None = None,
+) -> StudyResult:
     """Whether it would have paid to learn together, with these data.
 
     `data` is a CSV or Parquet file, a dataframe, or a mapping: of columns, with the names of two
@@ -85,7 +102,23 @@ def study(data: Any, *, threads: int | None = None, **options: Any) -> Outcome:
     `algorithm`: relay, tracking, paper or one of its rules, local; one or several. None of them is
     told a variance.
     """
-    return answer(prepare(data, **options), threads=threads)
+    question = prepare(
+        data,
+        site=site,
+        value=value,
+        bounds=bounds,
+        epsilon=epsilon,
+        mode=mode,
+        time=time,
+        min_samples=min_samples,
+        degree=degree,
+        edges=edges,
+        algorithm=algorithm,
+        samples=samples,
+        runs=runs,
+        seed=seed,
+    )
+    return answer(question, threads=threads)
 
 
 def _read(data: Any, site: str | None, value: str | None, time: str | None) -> Read:

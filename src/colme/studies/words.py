@@ -2,8 +2,8 @@
 
 from math import exp, isfinite
 
+from colme.studies.findings import Curve, Findings
 from colme.studies.question import ASKED, Question
-from colme.studies.result import Curve, Findings
 
 CLEAR = 2.0
 """Standard errors."""
@@ -28,12 +28,13 @@ def warnings(question: Question) -> list[str]:
     return found
 
 
-def left_out(question: Question) -> list[str]:
-    """Rows and sites that are not in the study, by name."""
+def left_out(question: Question, most: int | None = None) -> list[str]:
+    """Rows and sites that are not in the study, by name; at most so many of the sites."""
     sites = question.sites
     found = [f"Not used: {one}." for one in sites.bad]
     if sites.left_out:
-        some = ", ".join(f"{name} ({rows})" for name, rows in sites.left_out)
+        named = [f"{name} ({rows})" for name, rows in sites.left_out]
+        some = ", ".join(named[:most]) + (", ..." if most and len(named) > most else "")
         found.append(
             f"Left out, {len(sites.left_out)} with fewer than {sites.min_samples} rows: {some}."
         )
@@ -148,8 +149,9 @@ def privacy(question: Question) -> str:
         promise += " Epsilon inf is no privacy at all: means are sent as they are."
     return (
         promise + " That is event level and replace-one: a person who is in k rows has k epsilon."
-        " How many samples a site has is public, and so are the bounds. A site sends noisy means"
-        " and noisy squares only; its exact mean and its answer stay with it. With relay everybody"
+        " How many samples a site has is public, and so are the bounds. All that a site"
+        " sends follows from noisy means and noisy squares; its exact mean and its answer stay with"
+        " it. With relay everybody"
         " sees everybody's noisy mean, passed on from neighbour to neighbour, under a pseudonym."
         " This study itself is not private: it has read all rows in one place, and the means and"
         " errors of sites that it tells are exact. Show it to those who may see the rows."
