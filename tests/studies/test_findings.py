@@ -69,8 +69,20 @@ def test_gain_is_the_share_of_squared_error_that_a_site_is_spared() -> None:
 
 
 def test_what_chance_may_have_done_is_no_gain_and_no_loss() -> None:
-    parts = [part(4.0 + change, 4.0) for change in (-3.0, 3.5, -2.0, 1.0)]
+    """Of four differences of mean 1 and standard error .42, t is 2.4: of 3 degrees of freedom, 3.2
+    would be clear. Of eight such it is 3.6, and 2.4 would be."""
+    parts = [part(4.0 + change, 4.0) for change in (0.1, 1.9, 0.5, 1.5)]
     assert {site.verdict for site in found(parts).sites} == {"even"}
+    assert {site.verdict for site in found(parts * 2).sites} == {"lost"}
+
+
+def test_a_gain_seen_in_one_turn_of_many_is_not_told() -> None:
+    once = part([[2.0], [2.0], [2.0]], 4.0)
+    never = part([[2.0], [np.nan], [2.0]], 4.0)
+    seldom = found([once, never, never, never, never]).sites
+    assert (seldom[0].gain, seldom[0].runs) == (0.5, 5)
+    assert np.isnan(seldom[1].gain)
+    assert seldom[1].runs == 1
 
 
 def test_the_error_of_the_truth_itself_is_taken_off_both() -> None:

@@ -14,7 +14,7 @@ from colme.cli.values import numbers, words
 from colme.errors import ConfigError
 from colme.studies import ERRANDS, Curve, SiteResult, StudyResult, answer, errands, prepare, work
 from colme.studies import words as told
-from colme.studies.page import SHOWN
+from colme.studies.page import SHOWN, percent
 
 MOST_SITES = 12
 """That are printed, of the first algorithm at each epsilon; all are in the files."""
@@ -198,7 +198,7 @@ def _print(result: StudyResult) -> None:
         plain.print(text)
     for text in result.warnings:
         plain.print("Warning:", text)
-    console.print(_curves(result.curves))
+    console.print(_curves(result))
     for text in result.summary:
         plain.print(text)
     for curve in result.curves:
@@ -206,10 +206,11 @@ def _print(result: StudyResult) -> None:
             console.print(_sites(result, curve))
 
 
-def _curves(curves: tuple[Curve, ...]) -> Table:
-    samples = curves[0].samples
+def _curves(result: StudyResult) -> Table:
+    curves, samples = result.curves, result.curves[0].samples
     shown = [i for i, count in enumerate(samples) if count in SHOWN or i == len(samples) - 1]
-    table = Table(title="Squared error / alone, after so many samples at each site")
+    where = "at each site" if result.question.paces is None else "a site on average"
+    table = Table(title=f"Squared error / alone, after so many samples {where}")
     for heading in ("algorithm", "epsilon", *(f"{samples[i]:,}" for i in shown)):
         table.add_column(heading, justify="left" if heading == "algorithm" else "right")
     for curve in curves:
@@ -227,7 +228,7 @@ def _sites(result: StudyResult, curve: Curve) -> Table:
         for site in result.sites
         if (site.algorithm, site.epsilon) == (curve.algorithm, curve.epsilon)
     ]
-    own.sort(key=lambda site: -site.gain if site.gain == site.gain else 0.0)
+    own = sorted((site for site in own if site.gain == site.gain), key=lambda site: -site.gain)
     most = MOST_SITES // 2
     shown = own if len(own) <= MOST_SITES else [*own[:most], None, *own[-most:]]
     few = "" if len(own) <= MOST_SITES else ", those that gain most and least"
@@ -260,7 +261,7 @@ def _cells(site: SiteResult) -> list[str]:
         f"{site.alone:.3g}",
         f"{site.together:.3g}",
         "" if site.interval != site.interval else f"± {site.interval:.3g}",
-        "" if site.gain != site.gain else f"{site.gain:.0%}",
+        percent(site.gain),
         "" if site.verdict == "even" else site.verdict,
         "" if site.class_found != site.class_found else f"{site.class_found:.1f}",
     ]

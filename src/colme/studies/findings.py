@@ -6,14 +6,18 @@ from math import nan
 from typing import Literal
 
 import numpy as np
+from scipy.special import stdtrit
 
 from colme.graph import IntArray
 from colme.studies.playing import Part
 from colme.studies.question import Question, fed_rows, recorded
 from colme.studies.sites import FloatArray
 
-CLEAR = 2.0
-"""Standard errors from which on a site is said to have gained or lost."""
+CLEAR = 0.975
+"""Of chance differences that lie below what is called a loss; as many lie above a gain."""
+
+ENOUGH = 4
+"""Runs, of many in which a site took its turn, from which on its gain is told."""
 
 Verdict = Literal["gained", "lost", "even"]
 
@@ -43,6 +47,8 @@ class SiteResult:
     epsilon: float
     rows: int
     samples: int
+    runs: int
+    """In which it was asked: all, but where there are many sites."""
     truth: float
     alone: float
     """Root mean squared error over the runs of its own exact mean."""
@@ -111,6 +117,7 @@ def findings(question: Question, parts: Sequence[Part]) -> Findings:
                         epsilon=epsilon,
                         rows=int(question.sites.counts[a]),
                         samples=int(own[a]),
+                        runs=int(paired.runs[-1, a]),
                         truth=float(truth[a]),
                         alone=float(alone_rms[a]),
                         together=float(together_rms[a]),
@@ -133,6 +140,8 @@ class _Paired:
 
     def __init__(self, together: FloatArray, alone: FloatArray) -> None:
         self._together, self._alone = together, alone
+        self.runs: IntArray = (~np.isnan(together)).sum(axis=-1)
+        """[counts, sites]: in which a site was asked."""
 
     def ratio(self, batch: IntArray) -> tuple[FloatArray, FloatArray]:
         """[counts]: of the means over sites and runs, and its standard error over batches."""
@@ -154,11 +163,13 @@ class _Paired:
     def verdicts(self) -> IntArray:
         """[counts, sites]: -1 where the error is clearly smaller than alone, 1 where larger."""
         difference = self._together - self._alone
-        runs = (~np.isnan(difference)).sum(axis=-1)
+        runs = self.runs
         mean = _mean(difference)
         squares = _mean((difference - mean[..., None]) ** 2)
         standard_error = np.sqrt(squares / np.maximum(runs - 1, 1))
-        clear = (np.abs(mean) > CLEAR * standard_error) & (runs > 1)
+        with np.errstate(invalid="ignore"):
+            clear = np.abs(mean) > stdtrit(np.maximum(runs - 1, 1), CLEAR) * standard_error
+        clear &= runs > 1
         return np.asarray(np.where(clear, np.sign(np.nan_to_num(mean)), 0.0), np.int64)
 
     def gains(self) -> FloatArray:
@@ -168,7 +179,8 @@ class _Paired:
             gains = 1 - together / alone
         # A site whose rows are all the same has nothing to gain, and lost nothing.
         same = (self._together == self._alone).all(axis=-1)
-        return np.where(alone > 0, gains, np.where(same, 0.0, nan))
+        gains = np.where(alone > 0, gains, np.where(same, 0.0, nan))
+        return np.where(self.runs >= min(ENOUGH, self._together.shape[-1]), gains, nan)
 
     def root_mean_squares(self) -> tuple[FloatArray, FloatArray]:
         """[sites] each, at the last count."""

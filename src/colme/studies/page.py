@@ -11,6 +11,9 @@ from colme.studies.question import Question
 SHOWN = (10, 30, 100, 300, 1_000, 3_000)
 """Counts at which the gain of every site is shown, as far as the study has them."""
 
+LEAST = -10.0
+"""A gain below which it is not told how far."""
+
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem;
   color: #222; background: #fff; }
@@ -107,8 +110,8 @@ def _table(sites: Sequence[SiteResult], samples: Sequence[int]) -> str:
             _number(site.together),
             "" if isnan(site.interval) else f"± {site.interval:.3g}",
             _number(site.class_found),
-            *(_percent(site.gains[i]) for i in shown),
-            _percent(site.gain),
+            *(percent(site.gains[i]) for i in shown),
+            percent(site.gain),
         ]
         verdict = "" if site.verdict == "even" else site.verdict
         word = f'<td class="word {verdict}">{verdict}</td>'
@@ -120,8 +123,11 @@ def _number(value: float) -> str:
     return "" if isnan(value) else f"{value:.3g}"
 
 
-def _percent(value: float) -> str:
-    return "" if isnan(value) else f"{value:.0%}"
+def percent(value: float) -> str:
+    """A gain, as far as it means anything."""
+    if isnan(value):
+        return ""
+    return f"{value:.0%}" if value > LEAST else f"below {LEAST:.0%}"
 
 
 def _paragraph(text: str, kind: str = "") -> str:

@@ -8,11 +8,12 @@ from math import isfinite, isnan
 from pathlib import Path
 from typing import Any
 
-from colme.studies import page, words
+from colme.studies import figures, page, words
 from colme.studies.findings import Curve, Findings, SiteResult
 from colme.studies.question import Question
 
 PAGE, OBJECT, SITES, CURVES = "study.html", "study.json", "sites.csv", "curves.csv"
+FIGURE = "study.svg"
 """The files of a study."""
 
 TITLE = "Would it have paid to learn together?"
@@ -82,10 +83,10 @@ class StudyResult:
         return page.body(self.title, self.question, self.findings)
 
     def save(self, folder: Path | str) -> list[Path]:
-        """The page, the JSON, and both tables as CSV."""
+        """The page, the JSON, both tables as CSV, and the curves as a figure of its own."""
         out = Path(folder)
         out.mkdir(parents=True, exist_ok=True)
-        paths = [out / name for name in (PAGE, OBJECT, SITES, CURVES)]
+        paths = [out / name for name in (PAGE, OBJECT, SITES, CURVES, FIGURE)]
         paths[0].write_text(self.page(), encoding="utf-8")
         paths[1].write_text(json.dumps(self.as_plain(), allow_nan=False) + "\n", encoding="utf-8")
         names = [field.name for field in fields(SiteResult) if field.name != "gains"]
@@ -100,6 +101,8 @@ class StudyResult:
                 for values in zip(*(getattr(curve, name) for name in points), strict=True)
             ],
         )
+        figure = figures.as_svg(figures.error_over_samples(self.curves))
+        paths[4].write_text(figure, encoding="utf-8")
         return paths
 
 

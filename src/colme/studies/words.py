@@ -68,9 +68,9 @@ def method(question: Question) -> list[str]:
         " both are root mean squared errors over the runs. Gain is 1 - (together / alone)²: the"
         " share of its squared error that a site is spared; below zero it would have done better"
         " alone.",
-        "Gained and lost are said of sites whose error differs from that alone by more than two"
-        " standard errors over the runs; of a hundred sites without any difference about five are"
-        " called one or the other by chance.",
+        "Gained and lost are said of sites whose error differs from that alone by more than chance"
+        " does in 95 of 100 cases (Student's t over the runs); of a hundred sites without any"
+        " difference about five are called one or the other.",
         "Nobody is told a variance. Relay and tracking release noisy squares beside noisy means,"
         " at no further loss of privacy; the paper's algorithm takes the largest variance that the"
         " bounds allow.",
