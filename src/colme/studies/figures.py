@@ -72,7 +72,7 @@ def _over_samples(panel: Axes) -> None:
     panel.set_xscale("log")
     panel.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
     panel.xaxis.set_minor_formatter(NullFormatter())
-    panel.set_xlabel("samples at each site")
+    panel.set_xlabel("samples a site")
     panel.grid(True, color="gray", alpha=0.3, linestyle=":")
 
 
