@@ -46,3 +46,21 @@ def test_answers_one_by_one_add_up_to_what_is_measured(name: str) -> None:
     if isinstance(engine, PaperEngine):
         local = np.isin(answered.value, batch._stream.data[(60 - 1) % len(batch._stream.data)])
         assert local.sum() == record["local"][-1, 0]
+
+
+def test_who_was_not_asked_has_no_answer() -> None:
+    """Where boards differ, only those who hold the board of somebody who is asked answer."""
+    scenario = Scenario.build(
+        agents=30,
+        graph={"degree": 2},
+        epsilon=[8.0],
+        rounds=40,
+        recorded=[40],
+        eventful=False,
+        runs=2,
+        algorithms=[{"algorithm": "relay", "measured": 1}, "local"],
+    )
+    batch = Batch(Study(scenario, 2), 0, 1, np.float64)
+    batch.advance(1, 40)
+    value = batch.engines[0].answered["relay", 0].value
+    assert 1 <= np.count_nonzero(~np.isnan(value)) < 30
