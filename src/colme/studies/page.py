@@ -127,7 +127,8 @@ def percent(value: float) -> str:
     """A gain, as far as it means anything."""
     if isnan(value):
         return ""
-    return f"{value:.0%}" if value > LEAST else f"below {LEAST:.0%}"
+    text = f"{value:.0%}" if value > LEAST else f"below {LEAST:.0%}"
+    return "0%" if text == "-0%" else text
 
 
 def _paragraph(text: str, kind: str = "") -> str:

@@ -89,7 +89,11 @@ def method(question: Question) -> list[str]:
 
 def summary(question: Question, findings: Findings) -> list[str]:
     """A sentence or two for each curve, at its best, at its worst, and at the end."""
-    return [_of_curve(curve, len(question.sites.names)) for curve in findings.curves]
+    return [
+        _of_curve(curve, len(question.sites.names))
+        for curve in findings.curves
+        if curve.algorithm != "local"
+    ]
 
 
 def _of_curve(curve: Curve, sites: int) -> str:
@@ -97,8 +101,6 @@ def _of_curve(curve: Curve, sites: int) -> str:
     best = min(at, key=lambda i: curve.mse_over_local[i] + CLEAR * curve.standard_error[i])
     worst = max(at, key=lambda i: curve.mse_over_local[i] - CLEAR * curve.standard_error[i])
     name = label(curve)
-    if curve.algorithm == "local":
-        return f"{name}: alone, whatever the others do."
     if _low(curve, best) < 1 - WORTH_TELLING:
         text = f"{name}: it pays most at {_told(curve, best)}."
     else:
