@@ -32,6 +32,11 @@ def test_one_site_has_nobody_to_learn_from(values: dict[str, Any]) -> None:
         sites(values)
 
 
+def test_where_rows_were_bad_that_is_told_with_it() -> None:
+    with pytest.raises(ConfigError, match=r"not used: 30 rows of a .*row 0 \('3,5'\)"):
+        sites({"a": ["3,5"] * 30})
+
+
 def test_kind_bounds_are_not_warned_of() -> None:
     assert sites(EVEN).warnings == ()
 

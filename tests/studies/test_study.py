@@ -138,6 +138,8 @@ def test_rows_in_another_order_are_another_replay() -> None:
         ({"bounds": (10, 0)}, "bounds"),
         ({"bounds": (0, float("inf"))}, "bounds"),
         ({"bounds": 10}, "bounds"),
+        ({"bounds": (1e15, 1e15 + 10)}, "bounds"),
+        ({"epsilon": 1e-200}, "epsilon"),
         ({"epsilon": 0}, "epsilon"),
         ({"epsilon": [1, 1]}, "epsilon"),
         ({"epsilon": "much"}, "epsilon"),

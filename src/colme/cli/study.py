@@ -15,6 +15,8 @@ from colme.errors import ConfigError
 from colme.studies import ERRANDS, Curve, SiteResult, StudyResult, answer, errands, prepare, work
 from colme.studies import words as told
 from colme.studies.page import SHOWN, percent
+from colme.studies.question import RUNS, SAMPLES
+from colme.studies.sites import MIN_SAMPLES
 
 MOST_SITES = 12
 """That are printed, of the first algorithm at each epsilon; all are in the files."""
@@ -67,7 +69,7 @@ def study(
     ] = None,
     min_samples: Annotated[
         int, typer.Option(help="Rows below which a site is left out, and named.")
-    ] = 20,
+    ] = MIN_SAMPLES,
     degree: Annotated[
         int | None, typer.Option(help="Neighbours of each, at random.  All if not given.")
     ] = None,
@@ -78,9 +80,9 @@ def study(
         str, typer.Option(help="relay, tracking, paper or one of its rules, local; with commas.")
     ] = "recommended",
     samples: Annotated[
-        int | None, typer.Option(help="At each site, in the end.  1000 if not given.")
+        int | None, typer.Option(help=f"At each site, in the end.  {SAMPLES:,} if not given.")
     ] = None,
-    runs: Annotated[int | None, typer.Option(help="Runs.  48 if not given.")] = None,
+    runs: Annotated[int | None, typer.Option(help=f"Runs.  {RUNS} if not given.")] = None,
     seed: Seed = 1,
     threads: Threads = None,
     as_json: Json = False,

@@ -136,6 +136,8 @@ def _listed(column: Any) -> Sequence[Any]:
 
 
 def _require(names: Mapping[str, str], known: Sequence[str]) -> None:
+    if not known:
+        raise ConfigError("data", "no columns", "a header that names them")
     for field, name in names.items():
         if name not in known:
             raise ConfigError(field, name, f"a column of the data: {one_of(name, list(known))}")

@@ -118,7 +118,8 @@ def asked(
         samples=at_least(FIRST_MARK, "samples", SAMPLES if samples is None else samples),
         seed=at_least(0, "seed", seed),
     )
-    _ = question.profiles  # Refuses an epsilon that is none, and bounds that numbers can't tell.
+    for one in epsilons:  # Refuses noise that can't be made, and bounds that numbers can't tell.
+        Profile.bounded(*sites.bounds, epsilon=one)
     return question
 
 

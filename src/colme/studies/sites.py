@@ -73,6 +73,8 @@ def sites_of(
     if len(kept) < 2:
         sizes = sorted((given.size for given in read.values.values()), reverse=True)
         seen = f"{len(kept)} with {min_samples} rows or more (the largest have {sizes[:3]})"
+        if read.bad:
+            seen += f", not used: {'; '.join(map(str, read.bad))}"
         raise ConfigError("sites", seen, "two or more: one has nobody to learn from")
     raw = np.concatenate(list(kept.values()))
     return Sites(
