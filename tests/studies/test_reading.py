@@ -89,7 +89,7 @@ def test_every_finite_number_comes_back(number: float) -> None:
 
 @pytest.mark.parametrize(
     ("text", "seen"),
-    [("s,w\n", "v"), ("s,v,v\n", "v"), ("", "s"), ("a,b", "s")],
+    [("s,w\n", "v"), ("s,v,v\n", "v"), ("", "no columns"), ("a,b", "s")],
 )
 def test_a_column_that_is_not_there_is_told_with_those_that_are(
     tmp_path: Path, text: str, seen: str
