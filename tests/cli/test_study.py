@@ -78,6 +78,17 @@ def test_what_can_not_be_is_refused_in_a_line(
     assert told in capsys.readouterr().err
 
 
+def test_an_interruption_says_that_the_same_command_resumes(
+    table: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("colme.cli.study.answer", interrupted)
+    assert run(["study", str(table), *ASKED.split(), "--json"]) == 130
+    assert "the same command resumes it" in capsys.readouterr().err
+
+
 def test_results_need_a_place_to_go(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["study", str(table), *ASKED.split()]) == 2
     assert "--out" in capsys.readouterr().err

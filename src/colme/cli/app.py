@@ -84,13 +84,10 @@ def run(arguments: Sequence[str]) -> int:
         arguments = [*arguments, "--help"]
     command = typer.main.get_command(app)
     try:
-        return command.main(list(arguments), "colme", standalone_mode=False) or 0
+        code: int = command.main(list(arguments), "colme", standalone_mode=False) or 0
+        return _interrupted() if code == INTERRUPTED else code  # typer makes a code of it
     except (typer.Abort, KeyboardInterrupt):
-        print(
-            "colme: interrupted; a study keeps what is finished, and the same command resumes it",
-            file=sys.stderr,
-        )
-        return INTERRUPTED
+        return _interrupted()
     except typer.BadParameter as error:
         return _refuse(error.format_message())
     except typer.TyperException as error:
@@ -99,6 +96,14 @@ def run(arguments: Sequence[str]) -> int:
         return _refuse(str(error))
     except ModuleNotFoundError as missing:
         return _refuse(f"this needs the package {missing.name}: pip install 'colme[all]'")
+
+
+def _interrupted() -> int:
+    print(
+        "colme: interrupted; a study keeps what is finished, and the same command resumes it",
+        file=sys.stderr,
+    )
+    return INTERRUPTED
 
 
 def _refuse(reason: str) -> int:
