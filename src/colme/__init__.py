@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from colme.node.node import Node
     from colme.sim.scenario import Scenario
     from colme.sim.study import simulate
+    from colme.studies import study
 
 __version__ = "0.2.0"
 
@@ -59,6 +60,7 @@ __all__ = [
     "paper_theta",
     "posterior",
     "simulate",
+    "study",
 ]
 
 
@@ -66,6 +68,7 @@ _LATER = {
     "Node": "colme.node.node",
     "Scenario": "colme.sim.scenario",
     "simulate": "colme.sim.study",
+    "study": "colme.studies",
 }
 """Imported when they are asked for: only they need the packages of a node, or of the simulator."""
 

@@ -34,6 +34,11 @@ COMMANDS = {
     "simulate": Offer(
         "sim", "Simulate many runs of Private-C-ColME and measure the error over time."
     ),
+    "study": Offer(
+        "sim",
+        "Whether it would have paid to learn together, with your own data: for each site, and "
+        "when.",
+    ),
     "plot": Offer(
         "sim", "Draw a result: error over time with confidence bands, as PNG, SVG and PDF."
     ),
@@ -42,7 +47,7 @@ COMMANDS = {
         "Compare relay, tracking and the paper's with ColME, C-ColME, B-ColME, Private-ColME.",
     ),
     "reproduce": Offer(
-        "sim", "Reproduce a figure of the paper, or one beyond it, with its numbers."
+        "sim", "Reproduce a figure of the paper, one beyond it, or a study of real data."
     ),
     "bench": Offer("all", "Measure the simulator: one thread, processor time, median of three."),
     "identity": Offer(
@@ -138,13 +143,10 @@ def run(arguments: Sequence[str]) -> int:
     command = typer.main.get_command(app)
     try:
         _refuse_repeated(command, arguments)
-        return command.main(list(arguments), "colme", standalone_mode=False) or 0
+        code: int = command.main(list(arguments), "colme", standalone_mode=False) or 0
+        return _interrupted() if code == INTERRUPTED else code  # typer makes a code of it
     except (typer.Abort, KeyboardInterrupt):
-        print(
-            "colme: interrupted; a study keeps what is finished, and the same command resumes it",
-            file=sys.stderr,
-        )
-        return INTERRUPTED
+        return _interrupted()
     except typer.BadParameter as error:
         return _refuse(error.format_message())
     except typer.TyperException as error:
@@ -166,6 +168,14 @@ def _refuse_repeated(command: Any, arguments: Sequence[str]) -> None:
             raise typer.TyperException(
                 f"{option}: given {times} times, expected once (several values: with commas)"
             )
+
+
+def _interrupted() -> int:
+    print(
+        "colme: interrupted; a study keeps what is finished, and the same command resumes it",
+        file=sys.stderr,
+    )
+    return INTERRUPTED
 
 
 def _refuse(reason: str) -> int:

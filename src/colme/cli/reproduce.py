@@ -10,6 +10,7 @@ from rich.table import Table
 from colme.cli import running
 from colme.cli.harm import harm
 from colme.cli.running import Out, Seed, Threads
+from colme.cli.study import schools, wards
 from colme.report import curves, gain
 from colme.report.harm import error_and_harm
 from colme.sim.figures import PAPER
@@ -18,8 +19,12 @@ from colme.sim.figures import figure2 as beyond
 from colme.sim.figures import figure3 as relayed
 from colme.sim.figures.traffic import average_bytes
 
-reproduce = typer.Typer(help="Reproduce a figure of the paper, or one beyond it, with its numbers.")
+reproduce = typer.Typer(
+    help="Reproduce a figure of the paper, one beyond it, or a study of real data."
+)
 reproduce.command()(harm)
+reproduce.command()(schools)
+reproduce.command()(wards)
 
 
 @reproduce.callback()

@@ -1,6 +1,8 @@
 """What commands that simulate share: an output folder, a progress bar, resuming."""
 
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -49,6 +51,30 @@ def run_once(scenario: Scenario, *, out: Path, threads: int | None, label: str) 
     return run(scenario, out=out, threads=threads, label=label, name=name, by_batch=True)
 
 
+@contextmanager
+def progress(label: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A bar on a terminal, moved on by what it is told of run-rounds that are done."""
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:3.0f}%"),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(compact=True, elapsed_when_finished=True),
+        console=Console(stderr=True),
+        disable=not sys.stderr.isatty(),
+        transient=True,
+    ) as bar:
+        task = bar.add_task(label, total=total, rate="compiling")
+
+        def report(done: int) -> None:
+            bar.advance(task, done)
+            speed = bar.tasks[task].speed
+            if speed:
+                bar.update(task, rate=f"{speed:,.0f} run-rounds/s")
+
+        yield report
+
+
 def run(
     scenario: Scenario,
     *,
@@ -63,25 +89,7 @@ def run(
     if out is not None:
         prepare_folder(out)
         checkpoint = Checkpoint.of(scenario, out)
-    console = Console(stderr=True)
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:3.0f}%"),
-        TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(compact=True, elapsed_when_finished=True),
-        console=console,
-        disable=not sys.stderr.isatty(),
-        transient=True,
-    ) as progress:
-        task = progress.add_task(label, total=study.work(scenario), rate="compiling")
-
-        def report(done: int) -> None:
-            progress.advance(task, done)
-            speed = progress.tasks[task].speed
-            if speed:
-                progress.update(task, rate=f"{speed:,.0f} run-rounds/s")
-
+    with progress(label, study.work(scenario)) as report:
         dataset = study.simulate(
             scenario, threads=threads, checkpoint=checkpoint, report=report, by_batch=by_batch
         )

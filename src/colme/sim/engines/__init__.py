@@ -5,6 +5,7 @@ from colme.sim.engines.claims import Claims
 from colme.sim.engines.course import BLOCK, Course, Jumped, Walked
 from colme.sim.engines.engine import (
     AlgorithmTable,
+    Answered,
     Cell,
     Chunk,
     Cost,
@@ -35,6 +36,7 @@ __all__ = [
     "MEASURED",
     "TABLES",
     "AlgorithmTable",
+    "Answered",
     "Baseline",
     "BoolArray",
     "Cell",

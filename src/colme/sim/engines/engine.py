@@ -253,6 +253,18 @@ class Cost:
     """Numbers kept from one round to the next."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Answered:
+    """What agents answered in a recorded round: [M, runs] each, NaN for those not asked."""
+
+    value: Array
+    """Less the setting's centre."""
+    class_size: Array
+    """How many are taken to be alike, oneself included."""
+    margin: Array | None = None
+    """Half the width of a 95% interval, where the engine tells one."""
+
+
 class Engine(ABC):
     """Runs some entrants in one world, chunk after chunk.
 
@@ -282,6 +294,8 @@ class Engine(ABC):
         self.record: dict[Cell, Record] = {
             (table.label, level): new_record(rows, world.runs) for table, level in entrants
         }
+        self.answered: dict[Cell, Answered] = {}
+        """Of the latest recorded round: for those who look at agents one by one."""
 
     @property
     def work_per_agent_round(self) -> float:

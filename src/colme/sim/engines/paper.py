@@ -16,6 +16,7 @@ from colme.rules.decision import RULES, DecisionRule, Situation, ThresholdRule
 from colme.sim.engines import thresholds
 from colme.sim.engines.engine import (
     AlgorithmTable,
+    Answered,
     Cell,
     Chunk,
     Cost,
@@ -30,6 +31,7 @@ from colme.sim.engines.told import ToldStream
 from colme.sim.kernel import (
     COMMON,
     GIVEN,
+    OF_THREE,
     ORACLE,
     PER_EDGE,
     Algorithms,
@@ -176,14 +178,26 @@ class PaperEngine(Engine):
             self._truth.location[:] = self.world.truth_in_lanes(chunk.last)
         self._fill(chunk.first, chunk.last)
         heard = self._heard(chunk)
-        for k, (_, level) in enumerate(self.entrants):
-            if k not in self._judges:
+        for k, (table, level) in enumerate(self.entrants):
+            if k in self._judges:
+                scale = self._algorithms.scale[self._algorithms.noise[k]]
+                for t in range(chunk.first, chunk.last + 1):
+                    self._judges[k].decide(t, heard[level], scale)
+                    self._step(k, t, t, heard[level])
+            else:
                 self._step(k, chunk.first, chunk.last, heard[level])
-                continue
-            scale = self._algorithms.scale[self._algorithms.noise[k]]
-            for t in range(chunk.first, chunk.last + 1):
-                self._judges[k].decide(t, heard[level], scale)
-                self._step(k, t, t, heard[level])
+            if chunk.row is not None:
+                self.answered[table.label, level] = self._answered(k, chunk)
+
+    def _answered(self, k: int, chunk: Chunk) -> Answered:
+        """As `record_round` has it, which has just been called: `least` is still this entrant's."""
+        state, runs = self._state, self.world.runs
+        collaborates = state.least[:, :runs] < OF_THREE
+        consensus = state.mu[k, chunk.last % 2, :, :runs]
+        return Answered(
+            value=np.where(collaborates, consensus, chunk.data[-1]),
+            class_size=state.size[k, :, :runs].copy(),
+        )
 
     def _heard(self, chunk: Chunk) -> dict[int, RunningMeans]:
         """For each epsilon the stream as it is told: a lie may go by how loud a release is."""

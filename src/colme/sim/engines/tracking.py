@@ -7,7 +7,16 @@ import numpy as np
 
 from colme.graph import IntArray
 from colme.sim.engines.claims import Claims
-from colme.sim.engines.engine import AlgorithmTable, Cell, Chunk, Cost, Engine, Entrant, World
+from colme.sim.engines.engine import (
+    AlgorithmTable,
+    Answered,
+    Cell,
+    Chunk,
+    Cost,
+    Engine,
+    Entrant,
+    World,
+)
 from colme.sim.engines.measure import Array, FloatArray, of_answers, of_decisions
 from colme.sim.engines.told import Told
 from colme.sim.kernel import (
@@ -97,6 +106,9 @@ class TrackingEngine(Engine):
             truth, honest = self.world.truth_at(chunk.last), self.world.honest
             answers = np.empty(truth.shape)
             answer_pool(chunk.last, means[-1], pool, state, answers)
+            self.answered[table.label, level] = Answered(
+                value=answers, class_size=state.size.copy()
+            )
             tolerance = self.world.setting.tolerance
             values = of_answers(answers, means[-1], truth, tolerance, honest)
             # A pair of neighbours stands for both directions of an edge.

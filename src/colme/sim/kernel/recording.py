@@ -2,7 +2,7 @@
 
 # mypy: disable-error-code="misc, no-any-return, untyped-decorator"
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from colme.sim.kernel.acceptance import to_top
 from colme.sim.kernel.arrays import (
@@ -30,6 +30,9 @@ from colme.sim.kernel.simd import (
     to_doubles,
 )
 from colme.sim.kernel.stream import place_of
+
+OF_THREE: Final = 0.3
+"""Between the shares of sizes up to 2, at least 1/3, and those of all others, at most 1/4."""
 
 
 class KernelRecord(NamedTuple):
@@ -111,8 +114,7 @@ def record_round(
     error = to_doubles(form, ints(form, 0))
     size, local, close = ints(form, 0), ints(form, 0), ints(form, 0)
     for a in range(agents):
-        # Sizes up to 2 have shares of at least 1/3, all others of at most 1/4.
-        collaborates = load(form, state.least, a) < reals(form, 0.3)
+        collaborates = load(form, state.least, a) < reals(form, OF_THREE)
         consensus, data = load(form, state.mu, mu + a), load(form, stream.data, first + a)
         answer = select(collaborates, consensus, data)
         location, honest = load(form, truth.location, a), load(form, truth.honest, a)

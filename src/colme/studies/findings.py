@@ -1,0 +1,216 @@
+"""What a study found: curves over samples, every site on its own, who gained and who lost."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import nan
+from typing import Literal
+
+import numpy as np
+from scipy.special import stdtrit
+
+from colme.graph import IntArray
+from colme.studies.playing import Part
+from colme.studies.question import Question, fed_rows, recorded
+from colme.studies.sites import FloatArray
+
+CLEAR = 0.975
+"""Of chance differences that lie below what is called a loss; as many lie above a gain."""
+
+ENOUGH = 4
+"""Runs, of many in which a site took its turn, from which on its gain is told."""
+
+Verdict = Literal["gained", "lost", "even"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curve:
+    """One algorithm at one epsilon: its error as a multiple of the error alone."""
+
+    algorithm: str
+    epsilon: float
+    samples: tuple[int, ...]
+    """At every site; in a replay, at a site on average."""
+    mse_over_local: tuple[float, ...]
+    """Both averaged over sites and runs, then divided: below 1 it pays."""
+    standard_error: tuple[float, ...]
+    gained: tuple[int, ...]
+    """Sites whose error is clearly smaller than alone, at each count."""
+    lost: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteResult:
+    """One site, with one algorithm at one epsilon, at the last count."""
+
+    site: str
+    algorithm: str
+    epsilon: float
+    rows: int
+    samples: int
+    runs: int
+    """In which it was asked: all, but where there are many sites."""
+    truth: float
+    alone: float
+    """Root mean squared error over the runs of its own exact mean."""
+    together: float
+    """The same of the algorithm's answer."""
+    gain: float
+    """1 - (together / alone)^2: the share of its squared error that it is spared. NaN: unknown."""
+    verdict: Verdict
+    """Whether that gain, or loss, is clear of chance."""
+    interval: float
+    """Half the width of its 95% interval, on average; NaN where none is told."""
+    coverage: float
+    """In how many runs that interval holds the truth; NaN where none is told."""
+    class_found: float
+    """How many sites were taken to be alike, itself included, on average."""
+    gains: tuple[float, ...]
+    """At every count of the curve."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Findings:
+    """All curves, and all sites."""
+
+    curves: tuple[Curve, ...]
+    sites: tuple[SiteResult, ...]
+
+
+def findings(question: Question, parts: Sequence[Part]) -> Findings:
+    """From all batches. Runs of one batch share a graph: error bars are over batches."""
+    batch = np.repeat(np.arange(len(parts)), [part["alone"].shape[-1] for part in parts])
+    joined = {name: np.concatenate([part[name] for part in parts], axis=-1) for name in parts[0]}
+    samples, own = _samples(question), _own_samples(question)
+    curves, sites = [], []
+    for k, table in enumerate(question.algorithms):
+        for level, epsilon in enumerate(question.epsilons):
+            error = joined["error"][:, k, level]
+            asked = ~np.isnan(error)
+            alone = np.where(asked, joined["alone"], nan)
+            # A truth that is an estimate is wrong itself, by as much in both.
+            blur = np.where(asked, joined["blur"], nan)
+            paired = _Paired(error - blur, alone - blur)
+            verdicts = paired.verdicts()
+            ratio, standard_error = paired.ratio(batch)
+            curves.append(
+                Curve(
+                    algorithm=table.label,
+                    epsilon=epsilon,
+                    samples=tuple(samples.tolist()),
+                    mse_over_local=tuple(ratio.tolist()),
+                    standard_error=tuple(standard_error.tolist()),
+                    gained=tuple(int(count) for count in (verdicts < 0).sum(axis=1)),
+                    lost=tuple(int(count) for count in (verdicts > 0).sum(axis=1)),
+                )
+            )
+            gains, last = paired.gains(), verdicts[-1].tolist()
+            together_rms, alone_rms = paired.root_mean_squares()
+            interval, coverage, found = (
+                _mean(joined[name][k, level]) for name in ("margin", "covered", "size")
+            )
+            truth = joined["truth"].mean(axis=-1)
+            for a, name in enumerate(question.sites.names):
+                sites.append(
+                    SiteResult(
+                        site=name,
+                        algorithm=table.label,
+                        epsilon=epsilon,
+                        rows=int(question.sites.counts[a]),
+                        samples=int(own[a]),
+                        runs=int(paired.runs[-1, a]),
+                        truth=float(truth[a]),
+                        alone=float(alone_rms[a]),
+                        together=float(together_rms[a]),
+                        gain=float(gains[-1, a]),
+                        verdict=_WORDS[last[a]],
+                        interval=float(interval[a]),
+                        coverage=float(coverage[a]),
+                        class_found=float(found[a]),
+                        gains=tuple(gains[:, a].tolist()),
+                    )
+                )
+    return Findings(curves=tuple(curves), sites=tuple(sites))
+
+
+_WORDS: dict[int, Verdict] = {-1: "gained", 0: "even", 1: "lost"}
+
+
+class _Paired:
+    """Squared errors together and alone, [counts, sites, runs] of the same runs. NaN: not asked."""
+
+    def __init__(self, together: FloatArray, alone: FloatArray) -> None:
+        self._together, self._alone = together, alone
+        self.runs: IntArray = (~np.isnan(together)).sum(axis=-1)
+        """[counts, sites]: in which a site was asked."""
+
+    def ratio(self, batch: IntArray) -> tuple[FloatArray, FloatArray]:
+        """[counts]: of the means over sites and runs, and its standard error over batches."""
+        batches = int(batch[-1]) + 1
+        both = []
+        for values in (self._together, self._alone):
+            per_run = np.nanmean(values, axis=1)
+            both.append(np.array([np.bincount(batch, one, batches) for one in per_run]))
+        together, alone = both
+        whole = alone.sum(axis=1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.where(whole > 0, together.sum(axis=1) / whole, 1.0)
+            left = together - ratio[:, None] * alone
+            # Of a ratio of two means: what is left of the one after the other (delta method).
+            scale = batches / (batches - 1) if batches > 1 else nan
+            error = np.sqrt(scale * (left**2).sum(axis=1)) / whole
+        return ratio, np.where(whole > 0, error, 0.0)
+
+    def verdicts(self) -> IntArray:
+        """[counts, sites]: -1 where the error is clearly smaller than alone, 1 where larger."""
+        difference = self._together - self._alone
+        runs = self.runs
+        mean = _mean(difference)
+        squares = _mean((difference - mean[..., None]) ** 2)
+        standard_error = np.sqrt(squares / np.maximum(runs - 1, 1))
+        with np.errstate(invalid="ignore"):
+            clear = np.abs(mean) > stdtrit(np.maximum(runs - 1, 1), CLEAR) * standard_error
+        clear &= runs > 1
+        return np.asarray(np.where(clear, np.sign(np.nan_to_num(mean)), 0.0), np.int64)
+
+    def gains(self) -> FloatArray:
+        """[counts, sites]: NaN where nothing can be said."""
+        together, alone = (self._squares(values) for values in (self._together, self._alone))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            gains = 1 - together / alone
+        # A site whose rows are all the same has nothing to gain, and lost nothing.
+        same = (self._together == self._alone).all(axis=-1)
+        gains = np.where(alone > 0, gains, np.where(same, 0.0, nan))
+        return np.where(self.runs >= min(ENOUGH, self._together.shape[-1]), gains, nan)
+
+    def root_mean_squares(self) -> tuple[FloatArray, FloatArray]:
+        """[sites] each, at the last count."""
+        together, alone = (
+            np.sqrt(self._squares(values[-1])) for values in (self._together, self._alone)
+        )
+        return together, alone
+
+    def _squares(self, values: FloatArray) -> FloatArray:
+        """Means over runs. What a truth's own error leaves below zero is zero."""
+        return np.maximum(_mean(values), 0.0)
+
+
+def _mean(values: FloatArray) -> FloatArray:
+    """Over runs, of what is there; NaN where nothing is."""
+    there = ~np.isnan(values)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(there, values, 0.0).sum(axis=-1) / there.sum(axis=-1))
+
+
+def _samples(question: Question) -> IntArray:
+    """At each recorded round: of every site, or on average."""
+    rounds = recorded(question)
+    if question.paces is None:
+        return rounds
+    return np.asarray(np.rint(rounds * question.paces.mean()), np.int64)
+
+
+def _own_samples(question: Question) -> IntArray:
+    """Of every site, at the end."""
+    if question.paces is None:
+        return np.full(len(question.sites.names), question.samples)
+    return fed_rows(question.sites.counts)

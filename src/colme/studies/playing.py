@@ -1,0 +1,196 @@
+"""One batch of a study: the simulator's engines on what its sites are fed."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from colme.graph import IntArray
+from colme.sim.engines import (
+    AlgorithmTable,
+    Chunk,
+    Engine,
+    Entrant,
+    PaperEngine,
+    RelayTable,
+    Setting,
+    World,
+)
+from colme.sim.kernel import UNIFORM, Origin, RunningMeans, aligned, form_of, rows_for, zeros
+from colme.studies.feeds import Replayed, Resampled, SiteFeed
+from colme.studies.question import ASKED, Question, recorded
+from colme.studies.sites import FloatArray
+
+Part = Mapping[str, FloatArray]
+"""What a batch has found: arrays, runs last."""
+
+ROUNDS = 16
+"""Of a chunk, at least."""
+
+_GRAPH, _NOISE, _TURNS = 33, 34, 35  # random streams
+
+
+def play(question: Question, first: int, runs: int, report: Callable[[int], None]) -> Part:
+    """Runs first .. first + runs - 1. `report` hears of every run-round."""
+    rounds = recorded(question)
+    world = _world(question, rounds, range(first, first + runs))
+    feed = _feed(question, world)
+    together = [
+        _asking(table, question, first)
+        for table in question.algorithms
+        if table.algorithm != "local"
+    ]
+    engines = _engines(world, together, len(question.epsilons))
+    shape = len(question.algorithms), len(question.epsilons), len(question.sites.names), runs
+    error = np.zeros((len(rounds), *shape))
+    alone = np.zeros((len(rounds), *shape[2:]))
+    size, margin = np.ones(shape), np.full(shape, np.nan)
+    needs_noise = any(isinstance(engine, PaperEngine) for engine in engines)
+    stream = Fed(question, world, feed, needs_noise)
+    start = 1
+    for row, stop in enumerate(rounds.tolist()):
+        while start <= stop:
+            last = min(start + stream.rows - 1, stop)
+            chunk = Chunk(
+                start, last, row if last == stop else None, stream.take(start, last), runs
+            )
+            for engine in engines:
+                engine.advance(chunk)
+            report(runs * (last - start + 1))
+            start = last + 1
+        alone[row] = (chunk.data[-1] - feed.truth) ** 2
+        error[row] = alone[row]
+        answered = {cell: one for engine in engines for cell, one in engine.answered.items()}
+        for k, table in enumerate(question.algorithms):
+            for level in range(len(question.epsilons)):
+                one = answered.get((table.label, level))
+                if one is not None:
+                    error[row, k, level] = (one.value - feed.truth) ** 2
+                    size[k, level] = one.class_size
+                    if one.margin is not None:
+                        margin[k, level] = one.margin
+    # Whether an interval holds a truth that is an estimate itself tells nothing of it.
+    unknown = np.isnan(margin) | (feed.blur > 0)
+    covered = np.where(unknown, np.nan, error[-1] <= margin**2)
+    return {
+        "error": error,
+        "alone": alone,
+        "truth": feed.truth + question.sites.midpoint,
+        "blur": feed.blur,
+        "size": size,
+        "margin": margin,
+        "covered": covered,
+    }
+
+
+class Fed:
+    """Feeds running means to the engines as the simulator's own do: a few rounds at a time."""
+
+    def __init__(self, question: Question, world: World, feed: SiteFeed, noisy: bool) -> None:
+        agents, form = world.graph.agents, world.form
+        self.rows = max(ROUNDS, rows_for(agents, form))
+        self._feed, self._runs = feed, world.runs
+        data, noise = (zeros((self.rows, agents, len(form)), np.float64) for _ in range(2))
+        self._kept = RunningMeans(
+            bits=zeros((4, len(form)), np.int32),
+            data=data,
+            noise=noise,
+            motion=zeros((self.rows, 2, len(form)), np.float64),
+        )
+        self._before = np.zeros((2, agents, world.runs))
+        self._generators = (
+            [np.random.default_rng([question.seed, _NOISE, run]) for run in world.numbers]
+            if noisy
+            else []
+        )
+
+    def take(self, first: int, last: int) -> RunningMeans:
+        """The rounds first .. last, which follow those taken before."""
+        kept, runs = self._kept, self._runs
+        counts = np.arange(first, last + 1)
+        data = self._feed.take(first, last)
+        noise = np.zeros(data.shape)
+        for run, generator in enumerate(self._generators):
+            noise[:, :, run] = generator.laplace(size=data.shape[:2])
+        total = (first - 1) * self._before[1] + np.cumsum(noise, axis=0)
+        means = np.stack([data, total / counts[:, None, None]], axis=1)
+        moved = np.abs(np.diff(means, axis=0, prepend=self._before[None]))
+        self._before = means[-1]
+        rows = (counts - 1) % self.rows
+        kept.data[rows, :, :runs], kept.noise[rows, :, :runs] = means[:, 0], means[:, 1]
+        kept.motion[rows, :, :runs] = moved.max(axis=2)
+        return kept
+
+
+def _asking(table: AlgorithmTable, question: Question, first: int) -> AlgorithmTable:
+    """Relay, with those whose answers are computed in this batch: all, or the next in turn."""
+    if not isinstance(table, RelayTable):
+        return table
+    sites, lanes = len(question.sites.names), lanes_for(question.runs)
+    batches = -(-question.runs // lanes)
+    number = min(sites, max(ASKED, -(-sites // batches)))
+    turns = np.random.default_rng([question.seed, _TURNS]).permutation(sites)
+    chosen = np.roll(turns, -(first // lanes) * number)[:number]
+    return table.model_copy(update={"measured": sorted(chosen.tolist())})
+
+
+def _feed(question: Question, world: World) -> SiteFeed:
+    if question.mode == "resample":
+        return Resampled(question, world.numbers)
+    return Replayed(question, world.numbers, world.counts)
+
+
+def _engines(world: World, tables: Sequence[AlgorithmTable], levels: int) -> list[Engine]:
+    entrants: dict[type[Engine], list[Entrant]] = {}
+    for table in tables:
+        entrants.setdefault(table.engine, []).extend((table, level) for level in range(levels))
+    return [kind(world, own, kind.prepare(world.setting, own)) for kind, own in entrants.items()]
+
+
+def _world(question: Question, rounds: IntArray, numbers: range) -> World:
+    """Every site with a mean of its own; nothing else is told apart."""
+    sites, agents = question.sites, len(question.sites.names)
+    graph = question.links.draw([question.seed, _GRAPH, numbers[0]])
+    form = form_of(np.float64, lanes_for(question.runs))
+    means = np.repeat(sites.means[:, None] - sites.midpoint, len(form), axis=1)
+    alike = np.repeat(np.arange(agents)[:, None], len(form), axis=1)
+    paces = question.paces
+    return World(
+        setting=Setting(
+            agents=agents,
+            degree=float(graph.degrees.mean()),
+            rounds=question.samples,
+            recorded=rounds,
+            tolerance=np.inf,
+            seed=question.seed,
+            centre=sites.midpoint,
+            means=np.zeros(1),
+            midpoints=np.zeros(1),
+            common_bounds=True,
+            profiles=[[[profile]] for profile in question.profiles],
+        ),
+        graph=graph,
+        numbers=numbers,
+        form=form,
+        classes=np.zeros(means.shape, np.int64),
+        origin=_nowhere(means),
+        means=means,
+        alike=alike,
+        honest=np.ones((agents, len(numbers)), np.bool_),
+        pace=None if paces is None else np.asarray(paces),
+    )
+
+
+def _nowhere(means: FloatArray) -> Origin:
+    """The kernel draws nothing here."""
+    return Origin(
+        shape=UNIFORM,
+        location=aligned(means, np.float64),
+        spread=zeros(means.shape, np.float64),
+        classes=zeros(means.shape, np.int32),
+        table=np.zeros((1, 1), np.float32),
+    )
+
+
+def lanes_for(runs: int) -> int:
+    """Runs that stand side by side: few enough for error bars over batches."""
+    return 4 if runs >= 32 else 1

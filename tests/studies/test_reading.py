@@ -1,0 +1,188 @@
+"""Tables as people have them: separators, commas, marks, holes; bad rows are named."""
+
+import sys
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from colme.errors import ConfigError
+from colme.studies.columns import columns_of
+from colme.studies.rows import Read, as_number, read_rows, read_sites
+
+pd = import_module("pandas")  # without types, and xarray brings it
+
+
+def read(table: Any, *, site: str = "s", value: str = "v", time: str | None = None) -> Read:
+    names = {"site": site, "value": value} | ({} if time is None else {"time": time})
+    return read_rows(columns_of(table, names), site=site, value=value, time=time)
+
+
+def plain(found: Read) -> dict[str, list[float]]:
+    return {name: values.tolist() for name, values in found.values.items()}
+
+
+def written(path: Path, text: str, encoding: str = "utf-8") -> Path:
+    path.write_bytes(text.encode(encoding))
+    return path
+
+
+EXPECTED = {"Köln": [3.5, -1.0], "Ulm": [2.0]}
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "s,v\nKöln,3.5\nUlm,2\nKöln,-1e0\n",
+        "v;x;s\r\n3,5;;Köln\r\n2;1;Ulm\r\n-1,0;;Köln\r\n\r\n",
+        "s\tv\nKöln\t3,5\nUlm\t2.0\nKöln\t-1\n",
+        ' s , v \n"Köln", 3.5 \n"Ulm",2\nKöln,-1',
+    ],
+)
+def test_a_csv_file_is_read_however_it_was_written(
+    tmp_path: Path, text: str, encoding: str
+) -> None:
+    found = read(written(tmp_path / "a.csv", text, encoding))
+    assert plain(found) == EXPECTED
+    assert found.bad == ()
+    assert found.rows == 3
+
+
+def test_bad_rows_are_counted_and_named_by_the_row_that_a_spreadsheet_shows(
+    tmp_path: Path,
+) -> None:
+    text = "s,v\na,1\na,\n,2\na,n/a\na,inf\na,nan\n\na,1_000\na\nb,3\n"
+    found = read(written(tmp_path / "a.csv", text))
+    assert plain(found) == {"a": [1.0], "b": [3.0]}
+    assert found.rows == 10
+    assert {one.fault: one.rows for one in found.bad} == {
+        "without a v": (3, 10),
+        "without a s": (4, 8),
+        "whose v is not a finite number": (5, 6, 7, 9),
+    }
+    told = [str(one) for one in found.bad]
+    assert told[2] == (
+        "4 rows whose v is not a finite number: row 5 ('n/a'), row 6 ('inf'), row 7 ('nan'),"
+        " row 9 ('1_000')"
+    )
+
+
+def test_a_comma_is_a_decimal_point_where_it_separates_nothing() -> None:
+    assert as_number("3,5", True) == 3.5
+    assert as_number("3,5", False) is None
+    assert as_number("1.234,5", True) is None, "thousands: not for us to guess"
+    assert as_number("1,234,5", True) is None
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_every_finite_number_comes_back(number: float) -> None:
+    assert as_number(repr(number), False) == number
+    assert as_number(repr(number).replace(".", ","), True) == number
+
+
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [("s,w\n", "v"), ("s,v,v\n", "v"), ("", "no columns"), ("a,b", "s")],
+)
+def test_a_column_that_is_not_there_is_told_with_those_that_are(
+    tmp_path: Path, text: str, seen: str
+) -> None:
+    with pytest.raises(ConfigError) as told:
+        read(written(tmp_path / "a.csv", text))
+    assert told.value.seen == seen
+
+
+def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="a CSV or Parquet file to read"):
+        read(tmp_path / "none.csv")
+
+
+def test_a_workbook_is_refused_with_the_remedy(tmp_path: Path) -> None:
+    path = tmp_path / "a.xlsx"
+    path.write_bytes(b"PK\x03\x04 and so on")
+    with pytest.raises(ConfigError, match="saved as CSV"):
+        read(path)
+
+
+def frames() -> Sequence[Any]:
+    columns = {"s": ["Köln", "Ulm", "Köln"], "v": [3.5, 2.0, -1.0], "x": [1, 2, 3]}
+    array = np.array([("Köln", 3.5), ("Ulm", 2.0), ("Köln", -1.0)], [("s", "U9"), ("v", float)])
+    return [columns, pd.DataFrame(columns), array, {"s": columns["s"], "v": np.array(columns["v"])}]
+
+
+@pytest.mark.parametrize("frame", frames(), ids=["mapping", "pandas", "array", "arrays"])
+def test_whatever_has_columns_is_a_table(frame: Any) -> None:
+    assert plain(read(frame)) == EXPECTED
+
+
+def test_cells_that_a_dataframe_lacks_are_bad_rows() -> None:
+    frame = pd.DataFrame({"s": ["a", None, "a", "a"], "v": pd.array([1, 2, None, 4], "Int64")})
+    found = read(frame)
+    assert plain(found) == {"a": [1.0, 4.0]}
+    assert {one.fault: one.rows for one in found.bad} == {"without a s": (1,), "without a v": (2,)}
+
+
+def test_columns_of_different_lengths_are_refused() -> None:
+    with pytest.raises(ConfigError, match="columns of one length"):
+        read({"s": ["a"], "v": [1.0, 2.0]})
+
+
+def test_a_mapping_of_sites_is_read_as_it_is() -> None:
+    found = read_sites({"a": [1, 2, None], 7: np.array([3.0, np.inf])})
+    assert plain(found) == {"a": [1.0, 2.0], "7": [3.0]}
+    assert [len(one.rows) for one in found.bad] == [1, 1]
+    with pytest.raises(ConfigError, match="a list of values for each site"):
+        read_sites({"a": 1.0})
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        ["3", "1", "2.5"],
+        [3, 1, 2],
+        ["2026-03-01", "2025-12-31T23:00", "2026-01-01 08:00"],
+        [date(2026, 3, 1), date(2026, 1, 1), date(2026, 2, 1)],
+        [datetime(2026, 3, 1), datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 2, 1)],
+        list(pd.to_datetime(["2026-03-01", "2026-01-01", "2026-02-01"])),
+    ],
+)
+def test_rows_are_put_in_the_order_of_their_time(times: list[Any]) -> None:
+    """The number 10 comes after 9, and a date after the day before: not as texts."""
+    assert plain(read({"s": ["a"] * 3, "v": [3, 1, 2], "t": times}, time="t")) == {"a": [1, 2, 3]}
+
+
+def test_a_time_that_is_neither_is_refused_and_none_is_a_bad_row() -> None:
+    table = {"s": ["a"] * 3, "v": [1, 2, 3], "t": ["1", "", "3"]}
+    found = read(table, time="t")
+    assert plain(found) == {"a": [1, 3]}
+    assert [(one.fault, one.rows) for one in found.bad] == [("without a t", (1,))]
+    with pytest.raises(ConfigError, match="dates such as"):
+        read(table | {"t": ["1", "March", "3"]}, time="t")
+
+
+def test_parquet_is_read_with_pyarrow(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    table = pyarrow.table({"s": ["Köln", "Ulm", "Köln"], "v": [3.5, 2.0, -1.0], "x": [1, 2, 3]})
+    parquet.write_table(table, tmp_path / "a.parquet")
+    assert plain(read(tmp_path / "a.parquet")) == plain(read(table)) == EXPECTED
+    with pytest.raises(ConfigError, match="a column of the data"):
+        read(tmp_path / "a.parquet", value="w")
+    written(tmp_path / "b.parquet", "s,v\n")
+    with pytest.raises(ConfigError, match="a Parquet file"):
+        read(tmp_path / "b.parquet")
+
+
+def test_without_pyarrow_it_is_told_how_to_get_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ConfigError, match=r"pip install 'colme\[parquet\]'"):
+        read(written(tmp_path / "a.parquet", ""))

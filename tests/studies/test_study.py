@@ -1,0 +1,203 @@
+"""`colme.study` from end to end: what is known about the answer is found."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import colme
+from colme.errors import ConfigError
+from colme.sim.engines import RelayTable, TrackingTable
+from colme.studies import StudyResult, answer, prepare
+from colme.studies.result import CURVES, FIGURE, OBJECT, PAGE, SITES
+
+DRAWS = np.random.default_rng(8)
+ALIKE = {f"site {i}": DRAWS.uniform(0, 10, 200) for i in range(30)}
+"""Means differ by chance alone, by about .2, where a sample's standard deviation is 2.9."""
+
+QUICK: dict[str, Any] = {"bounds": (0, 10), "epsilon": 4.0, "samples": 30, "runs": 8}
+
+
+@pytest.fixture(scope="module")
+def result() -> StudyResult:
+    return colme.study(ALIKE, **QUICK, algorithm=["relay", "local"])
+
+
+def test_alone_is_the_error_of_the_own_exact_mean(result: StudyResult) -> None:
+    """sigma / sqrt(30) at each site: over 30 sites of 8 runs to sqrt(2 / 240) of its square."""
+    squares = [site.alone**2 for site in result.sites if site.algorithm == "relay"]
+    expected = result.question.sites.variances.mean() / 30
+    assert np.mean(squares) == pytest.approx(expected, rel=3 * np.sqrt(2 / 240))
+
+
+def test_sites_that_are_alike_gain_from_the_first_releases_on(result: StudyResult) -> None:
+    """Who knew the spread of the means would be at .13 of the error alone at 30 samples."""
+    curve = result.curves[0]
+    assert curve.samples[-1] == 30
+    assert curve.mse_over_local[-1] + 3 * curve.standard_error[-1] < 0.6
+    assert curve.gained[-1] >= 10 > curve.lost[-1]
+
+
+def test_local_is_the_line_that_all_are_held_against(result: StudyResult) -> None:
+    local = [curve for curve in result.curves if curve.algorithm == "local"]
+    assert {one for curve in local for one in curve.mse_over_local} == {1.0}
+    assert {site.gain for site in result.sites if site.algorithm == "local"} == {0.0}
+
+
+def test_nobody_is_told_a_variance() -> None:
+    asked = prepare(ALIKE, **QUICK, algorithm=["relay", "tracking", "paper"])
+    relay, tracking, _ = asked.algorithms
+    assert isinstance(relay, RelayTable)
+    assert isinstance(tracking, TrackingTable)
+    assert {relay.variance, tracking.variance} == {"released"}
+    (profile,) = asked.profiles
+    assert profile.sigma2 == profile.half_range**2 == 25.0
+
+
+def test_the_same_question_has_the_same_answer_on_any_number_of_threads() -> None:
+    asked = prepare(ALIKE, **QUICK)
+    first, second = (answer(asked, threads=threads).as_plain() for threads in (1, 2))
+    assert first == second
+
+
+def test_what_is_finished_is_not_computed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = prepare(ALIKE, **QUICK)
+    done = 0
+
+    def until_half(run_rounds: int) -> None:
+        nonlocal done
+        done += run_rounds
+        if done > 4 * 30:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        answer(asked, out=tmp_path, threads=1, report=until_half)
+    kept = list(tmp_path.glob("unfinished-*/*.npz"))
+    assert len(kept) == 4
+    other = prepare({name: values + 1 for name, values in ALIKE.items()}, **QUICK)
+    assert other.identity != asked.identity, "other rows, another study"
+    reports: list[int] = []
+    whole = answer(asked, out=tmp_path, threads=1, report=reports.append)
+    assert reports.count(30) == 4, "those kept, at once"
+    assert sum(reports) == 8 * 30
+    assert whole.as_plain() == answer(asked).as_plain()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_site_that_never_varies_neither_gains_nor_loses() -> None:
+    found = colme.study(ALIKE | {"flat": [4.0] * 30}, **(QUICK | {"runs": 2}))
+    flat = found.sites[-1]
+    assert (flat.site, flat.alone, flat.together, flat.gain) == ("flat", 0.0, 0.0, 0.0)
+    assert "flat" in found.warnings[0]
+
+
+def test_two_sites_are_a_study_in_which_relay_stays_alone() -> None:
+    found = colme.study({name: ALIKE[name] for name in list(ALIKE)[:2]}, **(QUICK | {"runs": 2}))
+    assert {*found.curves[0].mse_over_local} == {1.0}
+    assert "6 sites or more" in found.warnings[0]
+
+
+def test_where_there_are_many_sites_all_take_turns() -> None:
+    """160 sites, 150 at a time, 2 runs of a batch each: everybody is asked."""
+    many = {f"{i}": DRAWS.uniform(0, 10, 20) for i in range(160)}
+    found = colme.study(many, bounds=(0, 10), epsilon=4, samples=6, runs=2)
+    assert {site.runs for site in found.sites} == {1, 2}
+
+
+def test_a_replay_says_what_would_have_been_with_rows_in_their_order() -> None:
+    """Rows of one distribution: the mean of half of 200 rows is off by sigma / sqrt(100), and so
+    is the held-out one, which is taken off again: (d^2 - v) / v of a Gaussian d of variance 2 v
+    has a standard deviation of 2 sqrt(2), over 30 sites of 8 splits an 15th of sqrt(30) less."""
+    found = colme.study(ALIKE, bounds=(0, 10), epsilon=4, mode="replay", runs=8)
+    assert {site.samples for site in found.sites} == {100}
+    expected = found.question.sites.variances.mean() / 100
+    squares = [site.alone**2 for site in found.sites]
+    assert np.mean(squares) == pytest.approx(expected, rel=3 * 2 * np.sqrt(2 / 30))
+    assert found.curves[0].samples[-1] == 100
+    assert all(np.isnan(site.coverage) for site in found.sites)
+
+
+def test_rows_in_another_order_are_another_replay() -> None:
+    table = {"s": ["a", "b"] * 30, "v": np.arange(60) / 6, "t": np.arange(60)}
+    options: dict[str, Any] = {"bounds": (0, 10), "epsilon": 4, "mode": "replay", "runs": 2}
+    plain = colme.study(table, site="s", value="v", **options)
+    timed = colme.study(table, site="s", value="v", time="t", **options)
+    turned = colme.study(table | {"t": -np.arange(60)}, site="s", value="v", time="t", **options)
+    assert plain.as_plain()["sites"] == timed.as_plain()["sites"]
+    assert plain.as_plain()["sites"] != turned.as_plain()["sites"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"bounds": (10, 0)}, "bounds"),
+        ({"bounds": (0, float("inf"))}, "bounds"),
+        ({"bounds": 10}, "bounds"),
+        ({"bounds": (1e15, 1e15 + 10)}, "bounds"),
+        ({"epsilon": 1e-200}, "epsilon"),
+        ({"epsilon": 0}, "epsilon"),
+        ({"epsilon": [1, 1]}, "epsilon"),
+        ({"epsilon": "much"}, "epsilon"),
+        ({"mode": "replya"}, "mode"),
+        ({"runs": 1}, "runs"),
+        ({"samples": 2}, "samples"),
+        ({"mode": "replay"}, "samples"),
+        ({"min_samples": 1}, "min_samples"),
+        ({"time": "t"}, "time"),
+        ({"algorithm": "oracle"}, "algorithm"),
+        ({"algorithm": "colme"}, "algorithm"),
+        ({"algorithm": ["relay", "relay"]}, "algorithm"),
+        ({"algorithm": "relais"}, "algorithms.0.algorithm"),
+        ({"mode": "replay", "samples": None, "algorithm": "tracking"}, "algorithm"),
+        ({"site": "s"}, "value"),
+        ({"site": "s", "value": "s"}, "value"),
+        ({"degree": 30}, "degree"),
+    ],
+)
+def test_what_can_not_be_asked_is_refused_by_its_name(changes: dict[str, Any], field: str) -> None:
+    with pytest.raises(ConfigError) as told:
+        colme.study(ALIKE, **(QUICK | changes))
+    assert told.value.field == field
+
+
+def test_files_for_people_and_for_programs(result: StudyResult, tmp_path: Path) -> None:
+    result.save(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {PAGE, OBJECT, SITES, CURVES, FIGURE}
+    told = json.loads((tmp_path / OBJECT).read_text())
+    assert {"algorithm", "epsilon", "samples", "mse_over_local", "standard_error"} <= {
+        *told["curves"][0]
+    }
+    fields = {"site", "algorithm", "epsilon", "samples", "truth", "alone", "together", "gain"}
+    assert fields <= {*told["sites"][0]}
+    assert len(told["sites"]) == 30 * 2
+    rows = (tmp_path / SITES).read_text().splitlines()
+    assert rows[0].startswith("site,algorithm,epsilon,rows,samples,runs,truth,alone,together,gain")
+    assert len(rows) == 1 + 30 * 2
+
+
+def test_the_page_needs_nothing_else_and_says_what_is_promised(result: StudyResult) -> None:
+    page = result.page()
+    assert page.count("<svg") == 2
+    assert not re.findall(r"<(?:script|link|img|iframe)|url\(http|src=", page)
+    for words in (
+        "pure epsilon-differential privacy",
+        "replace any one sample",
+        "How many samples a site has is public",
+        "everybody sees everybody&#x27;s noisy mean",
+        "54.6 times for epsilon 4",
+        "This study itself is not private",
+    ):
+        assert words in page
+    assert page == result.page(), "the same study is the same page"
+
+
+def test_names_of_sites_are_text_and_never_markup() -> None:
+    named = {f"<b>{name}</b>": values for name, values in list(ALIKE.items())[:2]}
+    found = colme.study(named, **(QUICK | {"runs": 2, "samples": 3}))
+    assert "<b>" not in found.page()
+    assert "&lt;b&gt;site 0" in found.page()
