@@ -103,9 +103,9 @@ def _name_of(epsilon: float) -> str:
     return r"$\epsilon = \infty$" if np.isinf(epsilon) else rf"$\epsilon = {epsilon:g}$"
 
 
-def save(figure: Figure, folder: Path, name: str) -> list[Path]:
+def save(figure: Figure, folder: Path | str, name: str) -> list[Path]:
     """In every format, under one name."""
-    paths = [folder / f"{name}.{ending}" for ending in FORMATS]
+    paths = [Path(folder) / f"{name}.{ending}" for ending in FORMATS]
     for path in paths:
         figure.savefig(path, dpi=160)
     return paths

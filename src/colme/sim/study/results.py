@@ -50,16 +50,18 @@ def as_dataset(
     return dataset
 
 
-def save(dataset: xr.Dataset, path: Path) -> None:
+def save(dataset: xr.Dataset, path: Path | str) -> None:
     """As NetCDF; the file appears whole or not at all."""
+    path = Path(path)
     partial = path.with_suffix(".partial")
     packed = {name: {"zlib": True} for name in dataset.data_vars}
     dataset.to_netcdf(partial, engine="h5netcdf", encoding=packed)
     partial.replace(path)
 
 
-def load(path: Path) -> xr.Dataset:
+def load(path: Path | str) -> xr.Dataset:
     """What `save` wrote; a folder stands for the result in it."""
+    path = Path(path)
     if path.is_dir():
         path = path / RESULT
     try:
