@@ -18,6 +18,7 @@ EXTRA_OF = {
     "theory": "sim",
     "simulate": "sim",
     "plot": "sim",
+    "export": "sim",
     "compare": "sim",
     "reproduce": "sim",
     "bench": "all",

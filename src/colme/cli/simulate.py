@@ -16,7 +16,7 @@ from colme.cli.values import numbers, whole_numbers, words
 from colme.errors import ConfigError
 from colme.sim.figures import PRESETS
 from colme.sim.scenario import NAMES, Scenario
-from colme.sim.study import RESULT
+from colme.sim.study import RESULT, SummaryRow, summary, title
 
 
 def simulate(
@@ -121,23 +121,9 @@ def _as_plain(dataset: xr.Dataset) -> dict[str, Any]:
 
 
 def _print(dataset: xr.Dataset) -> None:
-    end = dataset.isel(t=-1)
-    table = Table(title=f"After {int(end.t):,} rounds, {dataset.attrs['runs']} runs")
-    for heading in ("algorithm", "epsilon", "degree", "MSE", "+-", "MSE / Local", "MSE / Ideal"):
+    table = Table(title=title(dataset))
+    for heading in SummaryRow.HEADINGS:
         table.add_column(heading, justify="left" if heading == "algorithm" else "right")
-    for algorithm in end.algorithm.values:
-        for epsilon in end.epsilon.values:
-            for degree in end.degree.values:
-                cell = end.sel(algorithm=algorithm, epsilon=epsilon, degree=degree)
-                mse = float(cell.mse)
-                table.add_row(
-                    str(algorithm),
-                    f"{epsilon:g}",
-                    f"{degree:g}",
-                    f"{mse:.3e}",
-                    f"{float(cell.mse_se):.0e}",
-                    f"{mse / float(cell.mse_alone):.3g}",
-                    # Where the truth drifts there is no Ideal.
-                    "-" if np.isnan(cell.mse_ideal) else f"{mse / float(cell.mse_ideal):.3g}",
-                )
+    for row in summary(dataset):
+        table.add_row(*row.words)
     Console().print(table)

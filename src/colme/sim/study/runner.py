@@ -12,8 +12,10 @@ from colme.sim.scenario import Scenario
 from colme.sim.study import results
 from colme.sim.study.batch import Batch
 from colme.sim.study.checkpoint import Checkpoint
+from colme.sim.study.notebook import bar, in_notebook
 from colme.sim.study.precision import precision
 from colme.sim.study.quantities import AllRuns, Sums
+from colme.sim.study.results import Results
 from colme.sim.study.study import Study
 
 Report = Callable[[int], None]
@@ -36,16 +38,17 @@ def simulate(
     *,
     threads: int | None = None,
     checkpoint: Checkpoint | None = None,
-    report: Report = lambda _: None,
+    report: Report | None = None,
     dtype: type | None = None,
     by_batch: bool = False,
-) -> xr.Dataset:
+) -> Results:
     """The scenario's results. They are the same, bit for bit, for any number of threads.
 
     Batches found in `checkpoint` are not computed again, and finished ones are kept there.
-    `report` hears how many run-rounds have been done since it was called last. `dtype` is the
-    number format; None: the smaller one that will do. `by_batch`: with a dimension `batch` more,
-    for those who compare what has data in common: batches are independent, runs of one are not.
+    `report` hears how many run-rounds have been done since it was called last; if it is not given,
+    a notebook shows a progress bar. `dtype` is the number format; None: the smaller one that will
+    do. `by_batch`: with a dimension `batch` more, for those who compare what has data in common:
+    batches are independent, runs of one are not.
     """
     number_format = precision(scenario) if dtype is None else dtype
     studies = [Study(scenario, degree) for degree in scenario.graph.degrees]
@@ -54,12 +57,15 @@ def simulate(
         for number, study in enumerate(studies)
         for first in range(0, scenario.runs, study.lanes)
     ]
+    if report is None and in_notebook():
+        report = bar("simulating", work(scenario))
     stop = threading.Event()
     lock = threading.Lock()
 
     def tell(run_rounds: int) -> None:
-        with lock:
-            report(run_rounds)
+        if report is not None:
+            with lock:
+                report(run_rounds)
 
     def run(study: int, first: int) -> Sums:
         runs = min(studies[study].lanes, scenario.runs - first)
@@ -99,11 +105,12 @@ def simulate(
     if by_batch:
         each = zip(*per_study, strict=True)
         parts = [_combined(scenario, studies, [[one] for one in parts]) for parts in each]
-        return xr.concat(parts, "batch", data_vars="all", combine_attrs="override")
+        joined = xr.concat(parts, "batch", data_vars="all", combine_attrs="override")
+        return Results(joined.data_vars, joined.coords, joined.attrs)
     return _combined(scenario, studies, per_study)
 
 
-def _combined(scenario: Scenario, studies: list[Study], sums: list[list[Sums]]) -> xr.Dataset:
+def _combined(scenario: Scenario, studies: list[Study], sums: list[list[Sums]]) -> Results:
     """Means over all runs, in the order of the batches, so that their sum is always the same."""
     setting = studies[0].setting
     all_runs = AllRuns(
