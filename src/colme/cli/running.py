@@ -1,6 +1,7 @@
 """What commands that simulate share: an output folder, a progress bar, resuming."""
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -57,6 +58,7 @@ def run(
     label: str,
     name: str = "result",
     by_batch: bool = False,
+    keep: Iterable[str] = (),
 ) -> xr.Dataset:
     """Simulate with a progress bar on a terminal; keep finished batches and the result in `out`."""
     checkpoint = None
@@ -83,7 +85,12 @@ def run(
                 progress.update(task, rate=f"{speed:,.0f} run-rounds/s")
 
         dataset = study.simulate(
-            scenario, threads=threads, checkpoint=checkpoint, report=report, by_batch=by_batch
+            scenario,
+            threads=threads,
+            checkpoint=checkpoint,
+            report=report,
+            by_batch=by_batch,
+            keep=keep,
         )
     if out is not None and checkpoint is not None:
         study.save(dataset, out / f"{name}.nc")

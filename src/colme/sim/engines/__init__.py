@@ -16,6 +16,7 @@ from colme.sim.engines.engine import (
 from colme.sim.engines.liars import Liars, Moment
 from colme.sim.engines.measure import (
     MEASURED,
+    Answered,
     BoolArray,
     FloatArray,
     Record,
@@ -35,6 +36,7 @@ __all__ = [
     "MEASURED",
     "TABLES",
     "AlgorithmTable",
+    "Answered",
     "Baseline",
     "BoolArray",
     "Cell",

@@ -25,7 +25,7 @@ from colme.sim.engines.engine import (
     World,
 )
 from colme.sim.engines.judged import Judge
-from colme.sim.engines.measure import FloatArray, Record
+from colme.sim.engines.measure import Answered, FloatArray, Record
 from colme.sim.engines.told import ToldStream
 from colme.sim.kernel import (
     COMMON,
@@ -111,6 +111,7 @@ class PaperEngine(Engine):
             world.origin,
             alike=world.alike,
             start=-setting.centre,
+            keeps_answers=setting.keeps_answers,
         )
         self._state = self._state._replace(classes=aligned(_kinds(world), np.int32))
         self._told: dict[int, ToldStream] = {}
@@ -212,6 +213,11 @@ class PaperEngine(Engine):
             self._state,
             self._kernel_record,
         )
+
+    def answered(self, cell: Cell) -> Answered:
+        """The kernel has them."""
+        k = [(table.label, level) for table, level in self.entrants].index(cell)
+        return self._as_answered(self._state.answers[k, :, : self.world.runs])
 
     def cost(self, cell: Cell) -> Sequence[Cost]:
         """The same in every round and run."""

@@ -34,6 +34,10 @@ class Family(Table):
         """A graph of this family."""
         raise NotImplementedError
 
+    def names(self, agents: int) -> list[int] | list[str]:
+        """What the agents are called, in order."""
+        return list(range(agents))
+
 
 class WithDegree(Family):
     """Families whose agents have so many neighbours each, or so many on average."""
@@ -130,6 +134,10 @@ class Listed(Family):
         if self.file is not None:
             return graphs.read_edges(self.file, agents)
         return Graph.from_edges(self.edges or [], agents)
+
+    def names(self, agents: int) -> list[int] | list[str]:
+        """As their labels say."""
+        return super().names(agents) if self.labels is None else self.labels
 
 
 GraphFamily = Annotated[

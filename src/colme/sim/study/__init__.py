@@ -2,6 +2,7 @@
 
 from colme.sim.study.batch import Batch
 from colme.sim.study.checkpoint import Checkpoint
+from colme.sim.study.kept import kinds_to_keep
 from colme.sim.study.overview import SummaryRow, summary, title
 from colme.sim.study.precision import precision
 from colme.sim.study.results import RESULT, Results, load, save
@@ -17,6 +18,7 @@ __all__ = [
     "Results",
     "Study",
     "SummaryRow",
+    "kinds_to_keep",
     "load",
     "precision",
     "save",

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from colme import __version__
 from colme.errors import ConfigError
 from colme.sim.scenario import Scenario, label_of_today
-from colme.sim.study import tables
+from colme.sim.study import kept, tables
+from colme.sim.study.kept import Keep
 from colme.sim.study.overview import SummaryRow, is_whole, summary, title
 from colme.sim.study.quantities import QUANTITIES, AllRuns
 
@@ -53,6 +54,7 @@ def as_dataset(
     rounds: NDArray[np.int64],
     degrees: list[float],
     all_runs: AllRuns,
+    keep: Keep = frozenset(),
 ) -> Results:
     """Label what was measured."""
     epsilons = scenario.epsilon if scenario.epsilon_per_agent is None else [np.nan]
@@ -78,6 +80,9 @@ def as_dataset(
     dataset["epsilon"].attrs["description"] = (
         "privacy of each sample: pure epsilon-DP, event level, replace-one"
     )
+    kept.add_to(dataset, keep, all_runs, scenario.graph.names(scenario.agents))
+    if "classes" in keep:
+        dataset.coords["class_mean"] = "class_number", list(scenario.class_means)
     return dataset
 
 

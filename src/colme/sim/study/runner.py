@@ -2,16 +2,18 @@
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 
 import numpy as np
 import xarray as xr
 
+from colme.errors import ConfigError
 from colme.sim.scenario import Scenario
 from colme.sim.study import results
 from colme.sim.study.batch import Batch
 from colme.sim.study.checkpoint import Checkpoint
+from colme.sim.study.kept import kinds_to_keep, require_room
 from colme.sim.study.notebook import bar, in_notebook
 from colme.sim.study.precision import precision
 from colme.sim.study.quantities import AllRuns, Sums
@@ -41,6 +43,7 @@ def simulate(
     report: Report | None = None,
     dtype: type | None = None,
     by_batch: bool = False,
+    keep: Iterable[str] | str = (),
 ) -> Results:
     """The scenario's results. They are the same, bit for bit, for any number of threads.
 
@@ -49,9 +52,23 @@ def simulate(
     a notebook shows a progress bar. `dtype` is the number format; None: the smaller one that will
     do. `by_batch`: with a dimension `batch` more, for those who compare what has data in common:
     batches are independent, runs of one are not.
+
+    `keep`: what is not only averaged: any of `agents`, `classes` and `runs`; the first and the last
+    together keep everybody's answers.
     """
+    kept = kinds_to_keep(keep)
+    if by_batch and kept:
+        raise ConfigError("keep", sorted(kept), "nothing, where results are by batch")
     number_format = precision(scenario) if dtype is None else dtype
-    studies = [Study(scenario, degree) for degree in scenario.graph.degrees]
+    studies = [Study(scenario, degree, kept) for degree in scenario.graph.degrees]
+    require_room(
+        kept,
+        cells=sum(len(study.cells) for study in studies),
+        rows=len(studies[0].recorded),
+        agents=scenario.agents,
+        classes=len(scenario.class_means),
+        runs=scenario.runs,
+    )
     batches = [
         (number, first)
         for number, study in enumerate(studies)
@@ -71,7 +88,8 @@ def simulate(
         runs = min(studies[study].lanes, scenario.runs - first)
         # All that a batch depends on besides the scenario: another is not to be taken for it.
         rows = len(studies[study].recorded)
-        name = f"{studies[study].degree}-{first}-{runs}-{rows}-{np.dtype(number_format)}"
+        parts = (studies[study].degree, first, runs, rows, np.dtype(number_format), *sorted(kept))
+        name = "-".join(map(str, parts))
         found = checkpoint.load(name) if checkpoint else None
         if found is not None:
             tell(scenario.rounds * runs)
@@ -112,7 +130,7 @@ def simulate(
 
 def _combined(scenario: Scenario, studies: list[Study], sums: list[list[Sums]]) -> Results:
     """Means over all runs, in the order of the batches, so that their sum is always the same."""
-    setting = studies[0].setting
+    setting, keep = studies[0].setting, studies[0].keep
     all_runs = AllRuns(
         sums,
         sum(int(part["runs"]) for part in sums[0]),
@@ -120,4 +138,4 @@ def _combined(scenario: Scenario, studies: list[Study], sums: list[list[Sums]]) 
         (len(scenario.algorithms), len(setting.profiles), len(setting.recorded)),
     )
     degrees = [study.mean_degree for study in studies]
-    return results.as_dataset(scenario, setting.recorded, degrees, all_runs)
+    return results.as_dataset(scenario, setting.recorded, degrees, all_runs, keep)

@@ -10,7 +10,7 @@ from colme.errors import ConfigError, one_of
 TABLES = {
     "averages": (),
     "agents": ("agent",),
-    "classes": ("class",),
+    "classes": ("class_number",),
     "runs": ("run",),
     "answers": ("run", "agent"),
 }

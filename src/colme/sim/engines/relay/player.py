@@ -12,7 +12,7 @@ from colme.inference.table import LARGEST_COUNT, shares, tabulated
 from colme.protocol.board.record import RECORD_SIZE, weighed_blocks
 from colme.rules.weighing import claimed
 from colme.sim.engines.engine import Chunk, Cost, World
-from colme.sim.engines.measure import Array, FloatArray
+from colme.sim.engines.measure import ANSWERS, Answered, Array, FloatArray
 from colme.sim.engines.relay.boards import boards_of
 from colme.sim.engines.relay.lies import Lies
 from colme.sim.engines.relay.traffic import Traffic
@@ -142,7 +142,14 @@ class Player:
             "intervals": total(self._counts_intervals),
             "covered": total(self._counts_intervals & (np.abs(deviation) <= margin)),
             "size": total(size),
+            ANSWERS: self._of_all(value, weight),
         }
+
+    def _of_all(self, value: FloatArray, weight: FloatArray) -> Answered:
+        """With the agents that nobody asked."""
+        values, weights = np.zeros((2, *self._world.honest.shape))
+        values[self._who], weights[self._who] = value, weight
+        return Answered(values, weights)
 
     @property
     def _counts_intervals(self) -> Array:
