@@ -11,6 +11,9 @@ if TYPE_CHECKING:  # for those who check types; what makes a name one of the pac
     from colme.inference.answer import posterior as posterior
     from colme.network import Network as Network
     from colme.node.node import Node as Node
+    from colme.planner import Forecast as Forecast
+    from colme.planner import Question as Question
+    from colme.planner import forecast as forecast
     from colme.privacy.mechanism import SecureLaplace as SecureLaplace
     from colme.privacy.mechanism import SeededLaplace as SeededLaplace
     from colme.protocol.agent import Agent as Agent
@@ -38,6 +41,7 @@ _HOMES = {
     "Agent": "colme.protocol.agent",
     "Bernstein": "colme.rules.decision",
     "DecisionRule": "colme.rules.decision",
+    "Forecast": "colme.planner",
     "Graph": "colme.graph",
     "Network": "colme.network",
     "Node": "colme.node.node",
@@ -49,6 +53,7 @@ _HOMES = {
     "PowerTheta": "colme.rules.decision",
     "Profile": "colme.rules.release",
     "Prospect": "colme.theory",
+    "Question": "colme.planner",
     "Relay": "colme.relay",
     "Release": "colme.rules.release",
     "Scenario": "colme.sim.scenario",
@@ -58,6 +63,7 @@ _HOMES = {
     "ThresholdRule": "colme.rules.decision",
     "TightBernstein": "colme.rules.decision",
     "Tracking": "colme.protocol.rounds.tracking",
+    "forecast": "colme.planner",
     "paper_theta": "colme.rules.decision",
     "posterior": "colme.inference.answer",
     "simulate": "colme.sim.study",
