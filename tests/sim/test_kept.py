@@ -9,6 +9,7 @@ import pytest
 import xarray as xr
 
 from colme.errors import ConfigError
+from colme.sim.engines import Cell, Chunk, Cost, Engine, of_answers
 from colme.sim.scenario import Scenario
 from colme.sim.study import Checkpoint, load, save, simulate
 from colme.sim.study import kept as keeping
@@ -85,6 +86,27 @@ def test_a_trajectory_of_local_is_its_own_mean_around_the_truth() -> None:
     assert set(np.unique(result.truth)) == {300.2, 300.8}
     late = abs(result.own_mean - result.truth).sel(t=40)
     assert float(late.max()) < 5 * 0.5 / 40**0.5
+
+
+class Halved(Engine):
+    """An engine of one's own: everybody answers half its mean."""
+
+    def advance(self, chunk: Chunk) -> None:
+        if chunk.row is not None:
+            truth, local = self.world.truth_at(chunk.last), chunk.data[-1]
+            for cell in self.record:
+                self.note(cell, chunk.row, of_answers(0.5 * local, local, truth, 0.05))
+
+    def cost(self, cell: Cell) -> list[Cost]:
+        return [Cost(messages=0, payload=0, memory=1)] * self.world.runs
+
+
+def test_answers_of_an_engine_of_ones_own_are_kept() -> None:
+    """About the middle of the means, which is what it computes about."""
+    scenario = study(algorithms=[Halved], means=[0.25, 0.75], epsilon=1)
+    result = simulate(scenario, keep="agents,runs")
+    answers = result.answer.squeeze(["algorithm", "epsilon"]).isel(degree=0)
+    close(answers, 0.5 + (result.own_mean - 0.5) / 2, within=1e-6)
 
 
 def test_liars_are_not_kept() -> None:

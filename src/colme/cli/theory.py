@@ -151,7 +151,7 @@ def _print_forecasts(console: Console, forecasts: Sequence[Forecast]) -> None:
 
 def _ratio(point: Point) -> str:
     if isnan(point.ratio):
-        return "more than 1"
+        return "1 or more"
     error = point.standard_error
     return f"{point.ratio:.3g}" + (f" +- {error:.1g}" if isfinite(error) and error else "")
 

@@ -22,7 +22,7 @@ EPSILONS = (0.02, 16.0)
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Of a curve. The ratio is NaN where it is worse than alone by a factor that is not known."""
+    """Of a curve. The ratio is NaN where it is 1 or more, by how much is not known."""
 
     samples: int
     ratio: float

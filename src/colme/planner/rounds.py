@@ -75,7 +75,7 @@ def first_release(question: Question, algorithm: AlgorithmName) -> int:
 
 
 def rounds(question: Question, algorithm: AlgorithmName, count: int, *, seed: int) -> float | None:
-    """MSE / Local after so many samples; None where it is worse than 1, by an unknown factor."""
+    """MSE / Local after so many samples; None where it is 1 or more, by an unknown factor."""
     apart = told_apart(question, algorithm)
     if algorithm == "tracking":
         if apart is None or count <= BEGINS * apart:
