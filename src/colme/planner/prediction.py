@@ -49,7 +49,7 @@ class Forecast:
     pays_from: int | None
     """Samples from which on it is `PAYS` or less, about; None: not within the horizon."""
     smallest_epsilon: float | None
-    """At which it pays at the horizon; None: at none."""
+    """At which it pays at the horizon, to a fifth, 0.02 at least; None: at none."""
     changes: tuple[Otherwise, ...]
     """First none at all."""
 
