@@ -29,9 +29,37 @@ def test_components_agree_with_networkx(edges: list[tuple[int, int]], classes: l
 
 
 def test_a_networkx_graph_with_any_names_is_numbered_in_its_own_order() -> None:
-    graph = Graph.from_networkx(nx.Graph([("x", "y"), ("y", "z")]))
+    graph = Graph.from_networkx(nx.Graph([("z", "y"), ("y", "x")]))
     assert [graph.neighbours(a).tolist() for a in range(3)] == [[1], [0, 2], [1]]
     assert graph.degrees.tolist() == [1, 2, 1]
+    assert graph.labels == ("z", "y", "x")
+    assert Graph.from_networkx(nx.grid_2d_graph(1, 2)).labels == ("(0, 0)", "(0, 1)")
+
+
+def test_integer_nodes_are_numbered_in_their_order_however_they_came() -> None:
+    """Whoever gives classes or epsilons by number means agent 0 by the first of them."""
+    graph = Graph.from_networkx(nx.Graph([(7, 2), (2, 4), (np.int64(9), 4)]))
+    assert graph.labels == (2, 4, 7, 9)
+    assert [graph.neighbours(a).tolist() for a in range(4)] == [[1, 2], [0, 3], [0], [1]]
+
+
+def test_two_edges_between_the_same_agents_are_one() -> None:
+    graph = Graph.from_networkx(nx.MultiGraph([(0, 1), (0, 1), (1, 2)]))
+    assert graph.degrees.tolist() == [1, 2, 1]
+    assert repr(graph) == "<Graph: 3 agents, 2 edges>"
+
+
+@pytest.mark.parametrize(
+    ("graph", "text"),
+    [
+        (nx.DiGraph([(0, 1)]), "saw 'a directed graph', expected an undirected one"),
+        ([(0, 1)], "saw 'list', expected a networkx graph"),
+        (nx.Graph([(1, "1")]), "two nodes of one name"),
+    ],
+)
+def test_what_is_no_undirected_graph_of_names_is_refused(graph: object, text: str) -> None:
+    with pytest.raises(ConfigError, match=text):
+        Graph.from_networkx(graph)
 
 
 @pytest.mark.parametrize(

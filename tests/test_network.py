@@ -1,8 +1,12 @@
 """Joined agents."""
 
+import networkx as nx
+import numpy as np
+import pandas as pd
 import pytest
 
 from colme.errors import ConfigError, LocalProtocolError, SampleError
+from colme.graph import Graph
 from colme.network import Network
 from colme.protocol.agent import Agent
 from colme.protocol.rounds.paper import Paper
@@ -82,3 +86,61 @@ def test_every_block_of_every_agent_has_a_draw_of_its_own() -> None:
     streams = [one.snapshot()["stream"] for one in network.agents.values()]
     assert sum(stream["blocks"] for stream in streams) == len(drawn) == 20
     assert sum(stream["noise"]["sum"] for stream in streams) == sum(drawn)
+
+
+def of_graph(graph: object) -> Network:
+    return Network.from_graph(
+        graph, profile=Profile.bounded(0, 1, epsilon=5), noise=lambda _: 0, algorithm="tracking"
+    )
+
+
+def test_agents_are_called_as_the_nodes_of_a_graph() -> None:
+    network = of_graph(nx.Graph([("north", "south"), ("south", "east")]))
+    assert list(network.agents) == ["north", "south", "east"]
+    assert network.agents["south"].settings.neighbours == ("north", "east")
+    assert list(of_graph(Graph.from_edges([(0, 1), (1, 2)], 3)).agents) == ["0", "1", "2"]
+    assert list(of_graph(nx.Graph([(5, 3), (3, 4)])).agents) == ["3", "4", "5"]
+    network.run_round({"north": 0.5})
+    assert repr(network) == "<Network: 3 agents, 2 edges, tracking, after round 1>"
+
+
+STREAM = np.random.default_rng(5).uniform(0, 1, (40, 3))
+NAMED = {name: STREAM[:, i] for i, name in enumerate("abc")}
+
+
+@pytest.mark.parametrize(
+    "stream",
+    [
+        STREAM,
+        STREAM.tolist(),
+        [dict(zip("abc", row, strict=True)) for row in STREAM],
+        NAMED,
+        pd.DataFrame(NAMED),
+    ],
+    ids=["an array", "lists", "mappings", "everybody's own", "a table"],
+)
+def test_a_stream_is_run_round_by_round_however_it_is_given(stream: object) -> None:
+    path = nx.path_graph(["a", "b", "c"])
+    expected, network = of_graph(path), of_graph(path)
+    for row in STREAM:
+        expected.run_round(dict(zip("abc", row.tolist(), strict=True)))
+    network.run(stream)  # type: ignore[arg-type]  # parametrised
+    assert network.round == 40
+    assert network.estimates() == expected.estimates()
+    assert network.estimates()["b"] == network.estimate("b")
+
+
+def test_who_has_no_samples_left_goes_on_without() -> None:
+    network = of_graph(nx.path_graph(["a", "b"]))
+    network.run({"a": [0.5] * 3, "b": [0.5] * 7})
+    assert network.round == 7
+    assert [one.counts.taken for one in network.agents.values()] == [3, 7]
+
+
+@pytest.mark.parametrize(("row", "seen"), [([0.5], "1 of them"), (0.5, "0.5")])
+def test_a_row_that_is_not_one_sample_each_is_refused(row: object, seen: str) -> None:
+    network = of_graph(nx.path_graph(["a", "b"]))
+    expected = rf"samples of a round: saw '?{seen}'?, expected one for each of the 2 agents"
+    with pytest.raises(SampleError, match=expected):
+        network.run([row])  # type: ignore[list-item]  # parametrised
+    assert network.agents["a"].counts.taken == 0

@@ -1,83 +1,96 @@
 """colme: agents learn their own means faster together than alone, privately, with no server."""
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from colme.graph import Graph
-from colme.inference.answer import Own, Posterior, posterior
-from colme.network import Network
-from colme.privacy.mechanism import SecureLaplace, SeededLaplace
-from colme.protocol.agent import Agent
-from colme.protocol.rounds.paper import Paper
-from colme.protocol.rounds.tracking import Tracking
-from colme.protocol.settings import Settings
-from colme.relay import Relay
-from colme.rules.decision import (
-    Bernstein,
-    DecisionRule,
-    OptimisticDistance,
-    Oracle,
-    PowerTheta,
-    ThresholdRule,
-    TightBernstein,
-    paper_theta,
-)
-from colme.rules.release import Profile, Release
-from colme.theory import Prospect
-
-if TYPE_CHECKING:
-    from colme.node.node import Node
-    from colme.sim.scenario import Scenario
-    from colme.sim.study import simulate
-    from colme.studies import study
+if TYPE_CHECKING:  # for those who check types; what makes a name one of the package's is `_HOMES`
+    from colme.graph import Graph as Graph
+    from colme.inference.answer import Own as Own
+    from colme.inference.answer import Posterior as Posterior
+    from colme.inference.answer import posterior as posterior
+    from colme.network import Network as Network
+    from colme.node.node import Node as Node
+    from colme.planner import Forecast as Forecast
+    from colme.planner import Question as Question
+    from colme.planner import forecast as forecast
+    from colme.privacy.mechanism import SecureLaplace as SecureLaplace
+    from colme.privacy.mechanism import SeededLaplace as SeededLaplace
+    from colme.protocol.agent import Agent as Agent
+    from colme.protocol.rounds.paper import Paper as Paper
+    from colme.protocol.rounds.tracking import Tracking as Tracking
+    from colme.protocol.settings import Settings as Settings
+    from colme.relay import Relay as Relay
+    from colme.rules.decision import Bernstein as Bernstein
+    from colme.rules.decision import DecisionRule as DecisionRule
+    from colme.rules.decision import OptimisticDistance as OptimisticDistance
+    from colme.rules.decision import Oracle as Oracle
+    from colme.rules.decision import PowerTheta as PowerTheta
+    from colme.rules.decision import ThresholdRule as ThresholdRule
+    from colme.rules.decision import TightBernstein as TightBernstein
+    from colme.rules.decision import paper_theta as paper_theta
+    from colme.rules.release import Profile as Profile
+    from colme.rules.release import Release as Release
+    from colme.sim.scenario import Scenario as Scenario
+    from colme.sim.study import simulate as simulate
+    from colme.studies import study as study
+    from colme.theory import Prospect as Prospect
 
 __version__ = "0.2.0"
 
-__all__ = [
-    "Agent",
-    "Bernstein",
-    "DecisionRule",
-    "Graph",
-    "Network",
-    "Node",
-    "OptimisticDistance",
-    "Oracle",
-    "Own",
-    "Paper",
-    "Posterior",
-    "PowerTheta",
-    "Profile",
-    "Prospect",
-    "Relay",
-    "Release",
-    "Scenario",
-    "SecureLaplace",
-    "SeededLaplace",
-    "Settings",
-    "ThresholdRule",
-    "TightBernstein",
-    "Tracking",
-    "paper_theta",
-    "posterior",
-    "simulate",
-    "study",
-]
-
-
-_LATER = {
+_HOMES = {
+    "Agent": "colme.protocol.agent",
+    "Bernstein": "colme.rules.decision",
+    "DecisionRule": "colme.rules.decision",
+    "Forecast": "colme.planner",
+    "Graph": "colme.graph",
+    "Network": "colme.network",
     "Node": "colme.node.node",
+    "OptimisticDistance": "colme.rules.decision",
+    "Oracle": "colme.rules.decision",
+    "Own": "colme.inference.answer",
+    "Paper": "colme.protocol.rounds.paper",
+    "Posterior": "colme.inference.answer",
+    "PowerTheta": "colme.rules.decision",
+    "Profile": "colme.rules.release",
+    "Prospect": "colme.theory",
+    "Question": "colme.planner",
+    "Relay": "colme.relay",
+    "Release": "colme.rules.release",
     "Scenario": "colme.sim.scenario",
+    "SecureLaplace": "colme.privacy.mechanism",
+    "SeededLaplace": "colme.privacy.mechanism",
+    "Settings": "colme.protocol.settings",
+    "ThresholdRule": "colme.rules.decision",
+    "TightBernstein": "colme.rules.decision",
+    "Tracking": "colme.protocol.rounds.tracking",
+    "forecast": "colme.planner",
+    "paper_theta": "colme.rules.decision",
+    "posterior": "colme.inference.answer",
     "simulate": "colme.sim.study",
     "study": "colme.studies",
 }
-"""Imported when they are asked for: only they need the packages of a node, or of the simulator."""
+"""Imported when they are asked for: `import colme` waits neither for numpy nor for a compiler."""
+
+__all__ = [*_HOMES]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LATER:
-        return getattr(import_module(_LATER[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name in _HOMES:
+        try:
+            value = getattr(import_module(_HOMES[name]), name)
+        except ModuleNotFoundError as missing:
+            from colme.errors import needs
+
+            extra = "node" if _HOMES[name].startswith("colme.node") else "sim"
+            raise ModuleNotFoundError(needs(missing.name, extra), name=missing.name) from None
+    elif not name.startswith("_") and find_spec(f"colme.{name}") is not None:
+        value = import_module(f"colme.{name}")
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value  # asked for once
+    return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER})
+    return sorted({*globals(), *_HOMES})

@@ -34,6 +34,16 @@ def of_kind(tag: str, default: str) -> Callable[[Any], Any]:
     return with_tag
 
 
+def plain(value: Any) -> Any:
+    """Arrays, ranges and numbers of numpy as the lists and numbers that tables are made of."""
+    if isinstance(value, Mapping):
+        return {key: plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple | range):
+        return [plain(one) for one in value]
+    # numpy and pandas have it in common; that of a number is a number.
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
 def read_toml(field: str, path: Path) -> dict[str, Any]:
     """The content of a TOML file; `field` names it in errors."""
     try:

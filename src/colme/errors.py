@@ -118,3 +118,11 @@ def one_of(seen: str, known: Sequence[str]) -> str:
     """What would be right where a name is not known."""
     close = difflib.get_close_matches(seen, known, n=1)
     return f"{close[0]!r}, perhaps" if close else f"one of {', '.join(known)}"
+
+
+def needs(package: str | None, extra: str) -> str:
+    """What is not installed, and the command that brings it."""
+    return (
+        f"this needs the package {package}, which comes with the extra '{extra}': "
+        f"pip install '.[{extra}]' in a clone of this project"
+    )

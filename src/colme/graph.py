@@ -1,7 +1,8 @@
 """An undirected graph without self-loops, as sorted neighbour lists."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +12,9 @@ from colme.errors import ConfigError
 
 IntArray = NDArray[np.int64]
 
+Labels = tuple[int, ...] | tuple[str, ...]
+"""What agents are called by whoever made the graph."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Graph:
@@ -18,6 +22,8 @@ class Graph:
 
     indptr: IntArray
     indices: IntArray
+    labels: Labels | None = None
+    """Of the agents, in order; None: their numbers are all the names they have."""
 
     @classmethod
     def from_edges(cls, edges: Iterable[tuple[int, int]], agents: int) -> Self:
@@ -39,9 +45,31 @@ class Graph:
 
     @classmethod
     def from_networkx(cls, graph: Any) -> Self:
-        """From a networkx graph; its nodes are numbered in their own order."""
-        number = {node: i for i, node in enumerate(graph.nodes)}
-        return cls.from_edges(((number[a], number[b]) for a, b in graph.edges), len(number))
+        """From a networkx graph; integer nodes in their order, others as they come.
+
+        What its nodes are called is kept as `labels`.
+        """
+        if not hasattr(graph, "is_directed"):
+            raise ConfigError("graph", type(graph).__name__, "a networkx graph")
+        if graph.is_directed():
+            expected = "an undirected one, as edges carry messages both ways: graph.to_undirected()"
+            raise ConfigError("graph", "a directed graph", expected)
+        nodes = list(graph.nodes)
+        labels: Labels
+        if all(isinstance(node, Integral) for node in nodes):
+            nodes = sorted(nodes)
+            labels = tuple(map(int, nodes))
+        else:
+            labels = tuple(map(str, nodes))
+        if len(set(labels)) < len(labels):
+            raise ConfigError("graph", "two nodes of one name", "nodes whose names differ as text")
+        number = {node: i for i, node in enumerate(nodes)}
+        # Called, as the edges of a multigraph are then pairs, too.
+        edges = ((number[a], number[b]) for a, b in graph.edges())
+        return replace(cls.from_edges(edges, len(number)), labels=labels)
+
+    def __repr__(self) -> str:
+        return f"<Graph: {self.agents:,} agents, {len(self.indices) // 2:,} edges>"
 
     @property
     def agents(self) -> int:

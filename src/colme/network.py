@@ -1,11 +1,13 @@
 """Agents in one process, joined by queues: for tests, demonstrations and embedding."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
-from typing import Self
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
+from typing import Any, Self, cast
 
 from colme.algorithms import named
 from colme.errors import ConfigError, LocalProtocolError, SampleError, one_of
+from colme.graph import Graph
 from colme.protocol.agent import Agent
 from colme.protocol.algorithm import Algorithm
 from colme.protocol.events import Begin, Effects, Estimate, Received
@@ -16,6 +18,9 @@ from colme.rules.release import Profile
 
 NoiseSource = Callable[[float], int]
 """Draws from the discrete Laplace distribution of the given scale (see `colme.privacy`)."""
+
+Samples = Mapping[str, float] | Sequence[float]
+"""Of one round: by the name of the agent; or one for each agent, in the order of the network."""
 
 
 class Network:
@@ -54,6 +59,31 @@ class Network:
             noise,
         )
 
+    @classmethod
+    def from_graph(
+        cls,
+        graph: Any,
+        *,
+        profile: Profile,
+        noise: NoiseSource,
+        algorithm: Algorithm | str = "recommended",
+    ) -> Self:
+        """The same on a networkx graph, or a `Graph`; agents are called as its nodes are."""
+        found = graph if isinstance(graph, Graph) else Graph.from_networkx(graph)
+        names = [str(label) for label in found.labels or range(found.agents)]
+        neighbours = {
+            name: [names[b] for b in found.neighbours(a).tolist()] for a, name in enumerate(names)
+        }
+        return cls.of_equals(neighbours, profile=profile, noise=noise, algorithm=algorithm)
+
+    def __repr__(self) -> str:
+        algorithms = sorted({agent.settings.algorithm.name for agent in self.agents.values()})
+        edges = sum(len(agent.settings.neighbours) for agent in self.agents.values()) // 2
+        return (
+            f"<Network: {len(self.agents):,} agents, {edges:,} edges,"
+            f" {' and '.join(algorithms)}, after round {self.round:,}>"
+        )
+
     def observe(self, name: str, value: float) -> None:
         """Feed one sample to one agent."""
         self._agent(name).observe(value)
@@ -62,22 +92,37 @@ class Network:
         """One agent's answer."""
         return self._agent(name).estimate
 
+    def estimates(self) -> dict[str, Estimate]:
+        """Everybody's answer, by name."""
+        return {name: agent.estimate for name, agent in self.agents.items()}
+
+    def run(self, stream: Iterable[Samples] | Mapping[str, Iterable[float]]) -> None:
+        """Round after round: an array with a row for each round, say, or everybody's own samples.
+
+        A mapping has a stream for each agent, one sample a round; whose stream ends has none left.
+        """
+        # A table of columns, such as pandas', is as good as a mapping.
+        own = getattr(stream, "items", None)
+        rounds = cast(Iterable[Samples], stream) if own is None else _each_round(dict(own()))
+        for samples in rounds:
+            self.run_round(samples)
+
     def _agent(self, name: str) -> Agent:
         agent = self.agents.get(name)
         if agent is None:
             raise LocalProtocolError("agent", name, one_of(name, list(self.agents)))
         return agent
 
-    def run_round(self, samples: Mapping[str, float] | None = None) -> None:
+    def run_round(self, samples: Samples | None = None) -> None:
         """Feed each agent its sample, if given, and let all of them go through one round."""
-        given = samples or {}
+        given = self._by_name(samples)
         # All of them first: a sample that was fed and is fed again would be noised twice.
         for name, value in given.items():
             self._agent(name)
             if not is_finite_number(value):
                 raise SampleError(f"sample of {name}", value, "a finite number")
         for name, value in given.items():
-            self.observe(name, value)
+            self.observe(name, float(value))
         self.round += 1
         for name, agent in self.agents.items():
             draws = tuple(self._noise(scale) for scale in agent.draws_due)
@@ -86,5 +131,20 @@ class Network:
             sender, receiver, message = self._in_flight.popleft()
             self._post(receiver, self.agents[receiver].step(Received(sender, message)))
 
+    def _by_name(self, samples: Samples | None) -> Mapping[str, float]:
+        if samples is None or isinstance(samples, Mapping):
+            return samples or {}
+        try:
+            return dict(zip(self.agents, samples, strict=True))
+        except (TypeError, ValueError):
+            seen = f"{len(samples)} of them" if hasattr(samples, "__len__") else samples
+            expected = f"one for each of the {len(self.agents)} agents, in order, or by name"
+            raise SampleError("samples of a round", seen, expected) from None
+
     def _post(self, sender: str, effects: Effects) -> None:
         self._in_flight.extend((sender, receiver, message) for receiver, message in effects.send)
+
+
+def _each_round(streams: Mapping[str, Iterable[float]]) -> Iterator[dict[str, float]]:
+    for row in zip_longest(*streams.values(), fillvalue=None):
+        yield {name: x for name, x in zip(streams, row, strict=True) if x is not None}

@@ -13,6 +13,7 @@ from colme.sim.figures import comparison
 
 def test_theory_as_json_is_one_object_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = "--agents 200 --degree 5 --means 0.2,0.4,0.8 --sigma 0.5 --epsilon 1 --draws 20"
+    arguments += " --algorithm tracking,paper"
     assert run(["theory", *arguments.split(), "--seed", "1", "--json"]) == 0
     printed = capsys.readouterr()
     answer = json.loads(printed.out)
@@ -22,33 +23,51 @@ def test_theory_as_json_is_one_object_and_nothing_else(capsys: pytest.CaptureFix
     assert answer["sigma2_dp"] == pytest.approx(6)
     assert answer["collaboration_pays"] is False
     assert answer["smallest_epsilon"] == pytest.approx(math.sqrt(6 / answer["corollary1_bound"]))
+    tracking, paper = answer["forecasts"]
+    assert (tracking["algorithm"], tracking["pays"]) == ("tracking", True)
+    assert tracking["curve"][-1]["ratio"] == pytest.approx(0.216, abs=0.01)
+    assert 500 < tracking["pays_from"] < 1300
+    assert (paper["pays"], paper["pays_from"], paper["curve"][0]["ratio"]) == (False, None, None)
 
 
 def test_classes_with_equal_means_are_one_class(capsys: pytest.CaptureFixture[str]) -> None:
     answers = []
     for means in ("0.5", "0.5,0.5", "0.4,0.6"):
-        run(["theory", "--means", means, "--draws", "5", "--json"])
+        run(["theory", "--means", means, "--draws", "5", "--json", "--algorithm", "paper"])
         answers.append(json.loads(capsys.readouterr().out))
     assert answers[0]["ideal"] == answers[1]["ideal"] < answers[2]["ideal"]
 
 
 def test_where_nobody_can_meet_no_epsilon_makes_it_pay(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["theory", "--degree", "0", "--json"]) == 0
+    nobody = ["theory", "--degree", "0", "--algorithm", "tracking,paper"]
+    assert run([*nobody, "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["smallest_epsilon"] is None
     assert answer["collaboration_pays"] is False
-    assert run(["theory", "--degree", "0"]) == 0
-    assert "No epsilon makes the paper's algorithm pay" in capsys.readouterr().out
+    assert [one["pays_from"] for one in answer["forecasts"]] == [None, None]
+    assert run(nobody) == 0
+    printed = capsys.readouterr().out
+    assert "No epsilon makes the paper's algorithm pay" in printed
+    assert "No epsilon makes it pay, with 30,000 samples each." in printed
 
 
-def test_theory_for_people_answers_the_question(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["theory", "--degree", "20", "--draws", "5"]) == 0
+def test_theory_for_people_answers_the_question(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small = "--agents 20 --degree 5 --means 0.2,0.8 --epsilon 4 --rounds 1000 --boards 12"
+    assert run(["theory", *small.split(), "--draws", "5", "--out", str(tmp_path / "new")]) == 0
     printed = " ".join(capsys.readouterr().out.split())
-    assert "At epsilon = 1 the paper's algorithm pays" in printed
-    assert "tracking, at t = 30,000" in printed
-    assert "The paper's algorithm pays for every epsilon above 0.86" in printed
-    assert "Of tracking no such verdict is known" in printed
-    assert "Relay, which is recommended, learns from everybody" in printed
+    assert "At epsilon = 4 relay pays from about" in printed
+    assert "at 1,000 the expected error is 0." in printed
+    assert "with 1,000 samples each." in printed
+    assert "bounds twice as wide" in printed
+    assert "half the agents" in printed
+    assert "The paper's algorithm pays for every epsilon above" in printed
+    assert {path.name for path in (tmp_path / "new").iterdir()} == {
+        "theory.png",
+        "theory.svg",
+        "theory.pdf",
+    }
 
 
 def test_theory_knows_that_a_pair_that_would_be_worse_off_answers_alone(
@@ -56,9 +75,10 @@ def test_theory_knows_that_a_pair_that_would_be_worse_off_answers_alone(
 ) -> None:
     """At this epsilon a release is nearly all noise: 8 times the error, if it were used."""
     pair = "theory --agents 2 --degree 1 --means 0.4 --epsilon 0.1 --rounds 10000 --draws 2 --json"
-    assert run(pair.split()) == 0
+    assert run([*pair.split(), "--algorithm", "tracking"]) == 0
     prospect = json.loads(capsys.readouterr().out)
     assert prospect["tracking"] == prospect["local"]
+    assert prospect["forecasts"][0]["pays"] is False
 
 
 def test_the_demonstration_shows_errors_and_groups(capsys: pytest.CaptureFixture[str]) -> None:
@@ -142,12 +162,13 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
     [
         ("theory --epsilon 0", "epsilon: saw 0.0, expected a number above 0"),
         ("theory --epsilon nan", "epsilon: saw nan"),
-        ("theory --sigma -1", "--sigma: saw -1.0"),
+        ("theory --sigma -1", "sigma: saw -1.0"),
         ("theory --degree 300", "degree: saw 300, expected 0 to agents - 1 = 199"),
         ("theory --agents 31 --degree 5", "31 agents x 5 is odd"),
         ("theory --means a,b", "--means: saw 'a,b'"),
         ("theory --agents many", "'--agents'"),
         ("theory --draws 0", "'--draws'"),
+        ("theory --algorithm relais", "algorithm: saw 'relais', expected 'relay', perhaps"),
         ("demo --epsilon -1", "epsilon: saw -1.0"),
         ("simulate --rounds 5", "--out: saw None, expected a folder"),
         ("simulate --epsilon 0 --json", "epsilon.0: saw 0.0, expected greater than 0"),

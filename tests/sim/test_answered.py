@@ -31,20 +31,21 @@ def test_answers_one_by_one_add_up_to_what_is_measured(name: str) -> None:
         # Beside another engine, so that rounds are not one compiled loop.
         algorithms=[TABLES[name], "local"],
     )
-    batch = Batch(Study(scenario, 4), 0, 1, np.float64)
+    batch = Batch(Study(scenario, 4, frozenset({"agents"})), 0, 1, np.float64)
     batch.advance(1, 60)
     engine = batch.engines[0]
-    answered = engine.answered[name, 0]
-    asked = ~np.isnan(answered.value[:, 0])
+    answered = engine.answered((name, 0))
+    asked = answered.weight[:, 0] > 0
     assert asked.sum() == (3 if name == "relay" else 9)
-    error = (answered.value - batch.world.truth)[asked] ** 2
+    error = (answered.values - batch.world.truth)[asked] ** 2
     record = engine.measured()[name, 0]
     np.testing.assert_allclose(record["error"][-1], error.sum(axis=0) * 9 / asked.sum(), rtol=1e-9)
+    assert answered.class_size is not None
     sizes = answered.class_size[asked].sum(axis=0) * 9 / asked.sum()
     np.testing.assert_allclose(record["size"][-1], sizes)
     assert (answered.margin is None) == (name != "relay")
     if isinstance(engine, PaperEngine):
-        local = np.isin(answered.value, batch._stream.data[(60 - 1) % len(batch._stream.data)])
+        local = np.isin(answered.values, batch._stream.data[(60 - 1) % len(batch._stream.data)])
         assert local.sum() == record["local"][-1, 0]
 
 
@@ -60,7 +61,7 @@ def test_who_was_not_asked_has_no_answer() -> None:
         runs=2,
         algorithms=[{"algorithm": "relay", "measured": 1}, "local"],
     )
-    batch = Batch(Study(scenario, 2), 0, 1, np.float64)
+    batch = Batch(Study(scenario, 2, frozenset({"agents"})), 0, 1, np.float64)
     batch.advance(1, 40)
-    value = batch.engines[0].answered["relay", 0].value
-    assert 1 <= np.count_nonzero(~np.isnan(value)) < 30
+    asked = batch.engines[0].answered(("relay", 0)).weight > 0
+    assert 1 <= np.count_nonzero(asked) < 30

@@ -4,6 +4,7 @@ from math import inf
 from pathlib import Path
 
 import networkx as nx
+import numpy as np
 import pytest
 
 from colme.errors import ConfigError
@@ -256,6 +257,42 @@ def test_any_networkx_graph_is_taken() -> None:
     scenario = Scenario.build(graph=nx.star_graph(4))
     assert scenario.agents == 5
     assert scenario.draw_graph(0, 0).degrees.tolist() == [4, 1, 1, 1, 1]
+
+
+def test_arrays_ranges_and_texts_are_as_good_as_lists_and_paths(tmp_path: Path) -> None:
+    plain = Scenario.build(
+        agents=4,
+        graph={"family": "complete"},
+        means=[0.25, 0.5],
+        classes=[0, 1, 0, 1],
+        epsilon=[1, 2],
+        recorded=[1, 2, 3],
+    )
+    given = Scenario.build(
+        agents=np.int64(4),
+        graph={"family": "complete"},
+        means=np.array([0.25, 0.5], np.float32),
+        classes=np.array([0, 1, 0, 1]),
+        epsilon=range(1, 3),
+        recorded=range(1, 4),
+    )
+    assert given == plain
+    assert Scenario.build(epsilon=np.float64(2)) == Scenario.build(epsilon=[2])
+    (tmp_path / "scenario.toml").write_text("agents = 20\n")
+    assert Scenario.load(str(tmp_path / "scenario.toml")).agents == 20
+
+
+def test_names_of_nodes_are_kept_and_numbers_are_in_their_order() -> None:
+    named = Scenario.build(graph=nx.Graph([("c", "a"), ("a", "b")])).graph
+    assert (named.labels, named.edges) == (["c", "a", "b"], [(0, 1), (1, 2)])  # type: ignore[union-attr]
+    numbered = Scenario.build(graph=nx.Graph([(2, 1), (1, 0)])).graph
+    assert (numbered.labels, numbered.edges) == (None, [(0, 1), (1, 2)])  # type: ignore[union-attr]
+    with pytest.raises(ConfigError, match="saw 'a directed graph'"):
+        Scenario.build(graph=nx.DiGraph([(0, 1)]))
+    with pytest.raises(ConfigError, match=r"labels: saw '2 different ones', expected one for"):
+        Scenario.build(
+            agents=3, graph={"family": "edges", "edges": [[0, 1]], "labels": ["a", "a", "b"]}
+        )
 
 
 def test_given_classes_are_used_in_every_run() -> None:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from colme import __version__
-from colme.errors import ColmeError
+from colme.errors import ColmeError, needs
 
 BAD_INPUT = 2
 INTERRUPTED = 130
@@ -29,7 +29,8 @@ class Offer:
 COMMANDS = {
     "demo": Offer("sim", "Watch thirty agents find their classes and learn their means together."),
     "theory": Offer(
-        "sim", "Ask before joining: does collaboration pay, by how much, and from which epsilon on?"
+        "sim",
+        "Ask before joining: does it pay, from how many samples on, by how much, at which epsilon?",
     ),
     "simulate": Offer(
         "sim", "Simulate many runs of Private-C-ColME and measure the error over time."
@@ -40,7 +41,11 @@ COMMANDS = {
         "when.",
     ),
     "plot": Offer(
-        "sim", "Draw a result: error over time with confidence bands, as PNG, SVG and PDF."
+        "sim", "Draw a result over time with 95% confidence bands: errors, or any other quantity."
+    ),
+    "export": Offer(
+        "sim",
+        "Write a result as CSV: a row for each algorithm, epsilon, degree and recorded round.",
     ),
     "compare": Offer(
         "sim",
@@ -124,14 +129,6 @@ def _unavailable(package: str | None, extra: str) -> Callable[[], None]:
         raise typer.TyperException(needs(package, extra))
 
     return refuse
-
-
-def needs(package: str | None, extra: str) -> str:
-    """What is missing, and the command that brings it."""
-    return (
-        f"this needs the package {package}, which comes with the extra '{extra}': "
-        f"pip install '.[{extra}]' in a clone of this project"
-    )
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -1,7 +1,7 @@
 """What commands that simulate share: an output folder, a progress bar, resuming."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -83,6 +83,7 @@ def run(
     label: str,
     name: str = "result",
     by_batch: bool = False,
+    keep: Iterable[str] = (),
 ) -> xr.Dataset:
     """Simulate with a progress bar on a terminal; keep finished batches and the result in `out`."""
     checkpoint = None
@@ -91,7 +92,12 @@ def run(
         checkpoint = Checkpoint.of(scenario, out)
     with progress(label, study.work(scenario)) as report:
         dataset = study.simulate(
-            scenario, threads=threads, checkpoint=checkpoint, report=report, by_batch=by_batch
+            scenario,
+            threads=threads,
+            checkpoint=checkpoint,
+            report=report,
+            by_batch=by_batch,
+            keep=keep,
         )
     if out is not None and checkpoint is not None:
         study.save(dataset, out / f"{name}.nc")

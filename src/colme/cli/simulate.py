@@ -16,7 +16,7 @@ from colme.cli.values import numbers, whole_numbers, words
 from colme.errors import ConfigError
 from colme.sim.figures import PRESETS
 from colme.sim.scenario import NAMES, Scenario
-from colme.sim.study import RESULT
+from colme.sim.study import RESULT, SummaryRow, kinds_to_keep, summary, title
 
 
 def simulate(
@@ -52,6 +52,13 @@ def simulate(
     threads: Annotated[
         int | None, typer.Option(help="Threads.  All cores if not given.", min=1)
     ] = None,
+    keep: Annotated[
+        str,
+        typer.Option(
+            help="Besides averages, results of agents, classes, runs (several with commas);"
+            " agents,runs: everybody's answers."
+        ),
+    ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, nothing else.")] = False,
 ) -> None:
     """Simulate many runs of Private-C-ColME and measure the error over time.
@@ -81,9 +88,10 @@ def simulate(
         study = PRESETS[scenario].changed(**given)
     else:
         study = Scenario.load(Path(scenario), **given)
+    kept = kinds_to_keep(keep)
     if out is None and not as_json:
         raise ConfigError("--out", None, "a folder for the result, or --json to print it")
-    dataset = running.run(study, out=out, threads=threads, label="simulating")
+    dataset = running.run(study, out=out, threads=threads, label="simulating", keep=kept)
     if as_json:
         typer.echo(json.dumps(_as_plain(dataset), allow_nan=False))
         return
@@ -121,23 +129,9 @@ def _as_plain(dataset: xr.Dataset) -> dict[str, Any]:
 
 
 def _print(dataset: xr.Dataset) -> None:
-    end = dataset.isel(t=-1)
-    table = Table(title=f"After {int(end.t):,} rounds, {dataset.attrs['runs']} runs")
-    for heading in ("algorithm", "epsilon", "degree", "MSE", "+-", "MSE / Local", "MSE / Ideal"):
+    table = Table(title=title(dataset))
+    for heading in SummaryRow.HEADINGS:
         table.add_column(heading, justify="left" if heading == "algorithm" else "right")
-    for algorithm in end.algorithm.values:
-        for epsilon in end.epsilon.values:
-            for degree in end.degree.values:
-                cell = end.sel(algorithm=algorithm, epsilon=epsilon, degree=degree)
-                mse = float(cell.mse)
-                table.add_row(
-                    str(algorithm),
-                    f"{epsilon:g}",
-                    f"{degree:g}",
-                    f"{mse:.3e}",
-                    f"{float(cell.mse_se):.0e}",
-                    f"{mse / float(cell.mse_alone):.3g}",
-                    # Where the truth drifts there is no Ideal.
-                    "-" if np.isnan(cell.mse_ideal) else f"{mse / float(cell.mse_ideal):.3g}",
-                )
+    for row in summary(dataset):
+        table.add_row(*row.words)
     Console().print(table)

@@ -1,25 +1,34 @@
-"""`colme theory`: does collaboration pay at this privacy, by how much, from which epsilon on?"""
+"""`colme theory`: does it pay, from how many samples on, by how much, from which epsilon on?"""
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
-from math import inf, isfinite
-from typing import Annotated
+from math import isfinite, isinf, isnan
+from pathlib import Path
+from typing import Annotated, Any, cast
 
 import numpy as np
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from colme.cli.values import numbers
-from colme.errors import ConfigError
+from colme.algorithms import resolved
+from colme.cli import running
+from colme.cli.values import numbers, words
+from colme.planner import AlgorithmName, Forecast, Point, Question, forecast
+from colme.report import curves
+from colme.report.prospects import over_samples
 from colme.sim.graphs import random_component_sizes
 from colme.theory import Prospect
 
 
 def theory(
-    agents: Annotated[int, typer.Option(help="Number of agents.", min=1)] = 200,
+    agents: Annotated[int, typer.Option(help="Number of agents.", min=2)] = 200,
     degree: Annotated[int, typer.Option(help="Neighbours of each agent (random graph).")] = 5,
     means: Annotated[str, typer.Option(help="Means of the classes.")] = "0.2,0.4,0.8",
+    spread: Annotated[
+        float, typer.Option(help="Standard deviation of agents' means around that of their class.")
+    ] = 0.0,
     sigma: Annotated[float, typer.Option(help="Standard deviation of a sample.")] = 0.5,
     epsilon: Annotated[
         float, typer.Option(help="Privacy of each sample (event level, replace-one); inf for none.")
@@ -30,59 +39,139 @@ def theory(
             help="Half the width of the data's bounds; sigma * sqrt(3) (uniform) if not given."
         ),
     ] = None,
-    rounds: Annotated[
-        int, typer.Option(help="Samples after which to predict tracking.", min=1)
-    ] = 30_000,
+    algorithm: Annotated[
+        str, typer.Option(help="Which will run: relay, tracking, paper; several with commas.")
+    ] = "relay",
+    rounds: Annotated[int, typer.Option(help="Samples up to which to predict.", min=2)] = 30_000,
+    boards: Annotated[
+        int, typer.Option(help="Boards to draw for each prediction of relay.", min=1)
+    ] = 24,
     draws: Annotated[
-        int, typer.Option(help="Random graphs and placements to average.", min=1)
+        int, typer.Option(help="Random graphs and placements for the paper's formulas.", min=1)
     ] = 400,
     seed: Annotated[int, typer.Option(help="Seed of the random draws.", min=0)] = 1,
+    out: Annotated[Path | None, typer.Option(help="Folder for a figure.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, nothing else.")] = False,
 ) -> None:
-    """Ask before joining: does collaboration pay, by how much, and from which epsilon on?
+    """Ask before joining: does it pay, from how many samples on, by how much, at which epsilon?
 
-    The verdict is about the paper's algorithm: Theorem 1, Corollary 1 and Propositions 1 and 3.
-    Beside it stands what to expect of tracking once classes are told apart. All of it is
-    averaged over random regular graphs and random placements of the agents into classes.
+    And what wider bounds, fewer agents, fewer neighbours or less epsilon would cost. For relay,
+    boards are drawn as they would be and the library answers from them (variances known); tracking
+    and the paper's algorithm follow from formulas, once classes are told apart. Beside it stand
+    Theorem 1, Corollary 1 and Propositions 1 and 3, which are about the paper's algorithm.
     """
-    classes = len(set(numbers("--means", means)))
-    if not 0 < sigma < inf:
-        raise ConfigError("--sigma", sigma, "a finite number greater than 0")
+    question = Question(
+        agents=agents,
+        degree=degree,
+        means=tuple(numbers("--means", means)),
+        spread=spread,
+        sigma=sigma,
+        half_range=half_range,
+        epsilon=epsilon,
+    )
     prospect = Prospect.over(
-        random_component_sizes(agents, degree, classes, draws, np.random.default_rng(seed)),
-        sigma2=sigma * sigma,
-        half_range=sigma * 3**0.5 if half_range is None else half_range,
+        random_component_sizes(
+            agents, degree, question.classes, draws, np.random.default_rng(seed)
+        ),
+        sigma2=question.sigma2,
+        half_range=question.bound,
         epsilon=epsilon,
         rounds=rounds,
     )
+    if out is not None:
+        running.prepare_folder(out)
+    forecasts = [
+        forecast(question, cast(AlgorithmName, name), samples=rounds, boards=boards, seed=seed)
+        for name in map(resolved, words(algorithm))
+    ]
+    paths = [] if out is None else curves.save(over_samples(forecasts), out, "theory")
     if as_json:
-        typer.echo(json.dumps(_as_plain(prospect), allow_nan=False))
-    else:
-        _print(prospect, epsilon, rounds)
+        typer.echo(json.dumps(_as_plain(prospect, forecasts), allow_nan=False))
+        return
+    console = running.wide_console()
+    for one in forecasts:
+        _print_verdict(console, one)
+    _print_forecasts(console, forecasts)
+    _print_paper(console, prospect, question)
+    if paths:
+        console.print("Saved", *map(str, paths), soft_wrap=True)
 
 
-def _as_plain(prospect: Prospect) -> dict[str, float | bool | None]:
-    """JSON has no infinity: null for an epsilon that no finite value reaches."""
+def _as_plain(prospect: Prospect, forecasts: Sequence[Forecast]) -> dict[str, Any]:
+    """JSON has no infinity and no NaN: null for both."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: plain(one) for name, one in value.items()}
+        if isinstance(value, list | tuple):
+            return [plain(one) for one in value]
+        return None if isinstance(value, float) and not isfinite(value) else value
+
     values = asdict(prospect) | {"collaboration_pays": prospect.collaboration_pays}
-    return {name: value if isfinite(value) else None for name, value in values.items()}
+    told = [asdict(one) | {"pays": one.pays} for one in forecasts]
+    return {name: plain(value) for name, value in (values | {"forecasts": told}).items()}
 
 
-def _print(prospect: Prospect, epsilon: float, rounds: int) -> None:
-    table = Table("", "t x MSE", "against alone", title="Average error per agent, for large t")
+def _print_verdict(console: Console, one: Forecast) -> None:
+    question, end = one.question, one.curve[-1]
+    if one.pays_from is None:
+        verdict = f"does not pay within {end.samples:,} samples"
+    else:
+        verdict = f"pays from about {one.pays_from:,} samples on"
+    console.print(
+        f"At epsilon = {question.epsilon:g} {one.algorithm} [bold]{verdict}[/bold];"
+        f" at {end.samples:,} the expected error is {_ratio(end)} times that of staying alone."
+    )
+    if one.smallest_epsilon is None:
+        least = "No epsilon makes it pay"
+    elif isinf(one.smallest_epsilon):
+        least = "It would pay without privacy alone"
+    else:
+        least = f"It pays from epsilon = {one.smallest_epsilon:.2g} on"
+    console.print(f"{least}, with {end.samples:,} samples each.")
+
+
+def _print_forecasts(console: Console, forecasts: Sequence[Forecast]) -> None:
+    names = [one.algorithm for one in forecasts]
+    over = Table("samples of each", *names, title="Expected error / alone")
+    for points in zip(*(one.curve for one in forecasts), strict=True):
+        over.add_row(f"{points[0].samples:,}", *map(_ratio, points))
+    console.print(over)
+    for one in forecasts:
+        first = one.changes[0]
+        changes = Table(
+            f"{one.algorithm}, if it were",
+            f"at {first.early.samples:,} samples",
+            f"at {first.late.samples:,}",
+        )
+        for change in one.changes:
+            changes.add_row(change.what, _ratio(change.early), _ratio(change.late))
+        console.print(changes)
+
+
+def _ratio(point: Point) -> str:
+    if isnan(point.ratio):
+        return "1 or more"
+    error = point.standard_error
+    return f"{point.ratio:.3g}" + (f" +- {error:.1g}" if isfinite(error) and error else "")
+
+
+def _print_paper(console: Console, prospect: Prospect, question: Question) -> None:
+    if question.spread > 0:
+        return  # no two agents have the same mean, which is what the paper is about
+    table = Table("", "t x MSE", "against alone", title="The paper's formulas, for large t")
     for name, value in (
         ("alone (Proposition 1)", prospect.local),
         ("together, the paper's algorithm (Theorem 1)", prospect.theorem1),
-        (f"together, tracking, at t = {rounds:,}", prospect.tracking),
-        ("all raw data shared (Proposition 3)", prospect.ideal),
+        ("all raw data shared within a class (Proposition 3)", prospect.ideal),
     ):
         table.add_row(name, f"{value:.4g}", f"x {value / prospect.local:.3g}")
-    console = Console()
     console.print(table)
     verdict = "pays" if prospect.collaboration_pays else "does not pay"
     relation = "below" if prospect.collaboration_pays else "not below"
     console.print(
-        f"At epsilon = {epsilon:g} the paper's algorithm [bold]{verdict}[/bold]: the noise variance"
-        f" {prospect.sigma2_dp:.4g} is {relation} the bound of Corollary 1,"
+        f"At epsilon = {question.epsilon:g} the paper's algorithm {verdict} in the end: the noise"
+        f" variance {prospect.sigma2_dp:.4g} is {relation} the bound of Corollary 1,"
         f" {prospect.corollary1_bound:.4g}."
     )
     if isfinite(prospect.smallest_epsilon):
@@ -94,8 +183,3 @@ def _print(prospect: Prospect, epsilon: float, rounds: int) -> None:
             "No epsilon makes the paper's algorithm pay: hardly anyone has two others of its class"
             " in reach."
         )
-    console.print(
-        "Of tracking no such verdict is known: it answers alone where it would be worse off"
-        " together, and is predicted on random regular graphs only, late. Relay, which is"
-        " recommended, learns from everybody whom a path connects: colme simulate tells."
-    )

@@ -327,8 +327,9 @@ class NodeConfig(Table):
         )._checked()
 
     @classmethod
-    def load(cls, path: Path) -> Self:
+    def load(cls, path: Path | str) -> Self:
         """From a TOML file; file names in it are relative to it, and modules may lie beside it."""
+        path = Path(path)
         naming.search_in(path.parent)
         return cls.build(read_toml("configuration", path), folder=path.parent)
 

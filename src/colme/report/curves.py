@@ -1,5 +1,6 @@
 """Mean squared error over time, a panel for each degree: Figure 1 of the paper, and any study."""
 
+from collections.abc import Sequence
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from colme.errors import ConfigError, one_of
+from colme.report.lines import styles
+
 FORMATS = ("png", "svg", "pdf")
 
 _PAPER_COLOURS = {1.0: "black", 2.0: "blue", 4.0: "red", inf: "orange"}
-_STYLES = {"oracle": "-", "bernstein": ":", "optimistic": "-."}
-_MORE_STYLES = ["-", "--", ":", "-.", (0, (5, 1)), (0, (3, 1, 1, 1, 1, 1))]
 _LOCAL, _IDEAL = "darkgreen", (0.61, 0.53, 0.05)
 _BAND = 1.96  # standard errors on each side of a curve: 95%
 
@@ -74,9 +76,7 @@ def _colour(epsilon: float, epsilons: np.ndarray) -> Any:
 
 
 def _style(algorithm: str, algorithms: np.ndarray) -> Any:
-    if all(name in _STYLES for name in algorithms):
-        return _STYLES[algorithm]
-    return _MORE_STYLES[list(algorithms).index(algorithm) % len(_MORE_STYLES)]
+    return styles([str(name) for name in algorithms])[str(algorithm)]
 
 
 def _legend(dataset: xr.Dataset) -> list[Line2D]:
@@ -103,9 +103,15 @@ def _name_of(epsilon: float) -> str:
     return r"$\epsilon = \infty$" if np.isinf(epsilon) else rf"$\epsilon = {epsilon:g}$"
 
 
-def save(figure: Figure, folder: Path, name: str) -> list[Path]:
-    """In every format, under one name."""
-    paths = [folder / f"{name}.{ending}" for ending in FORMATS]
+def save(
+    figure: Figure, folder: Path | str, name: str, formats: Sequence[str] = FORMATS
+) -> list[Path]:
+    """In these formats, under one name."""
+    known = figure.canvas.get_supported_filetypes()
+    for ending in formats:
+        if ending not in known:
+            raise ConfigError("format", ending, one_of(ending, list(known)))
+    paths = [Path(folder) / f"{name}.{ending}" for ending in formats]
     for path in paths:
         figure.savefig(path, dpi=160)
     return paths

@@ -40,6 +40,7 @@ def play(question: Question, first: int, runs: int, report: Callable[[int], None
         if table.algorithm != "local"
     ]
     engines = _engines(world, together, len(question.epsilons))
+    labels = [table.label for table in question.algorithms]
     shape = len(question.algorithms), len(question.epsilons), len(question.sites.names), runs
     error = np.zeros((len(rounds), *shape))
     alone = np.zeros((len(rounds), *shape[2:]))
@@ -59,15 +60,16 @@ def play(question: Question, first: int, runs: int, report: Callable[[int], None
             start = last + 1
         alone[row] = (chunk.data[-1] - feed.truth) ** 2
         error[row] = alone[row]
-        answered = {cell: one for engine in engines for cell, one in engine.answered.items()}
-        for k, table in enumerate(question.algorithms):
-            for level in range(len(question.epsilons)):
-                one = answered.get((table.label, level))
-                if one is not None:
-                    error[row, k, level] = (one.value - feed.truth) ** 2
-                    size[k, level] = one.class_size
-                    if one.margin is not None:
-                        margin[k, level] = one.margin
+        for engine in engines:
+            for table, level in engine.entrants:
+                one = engine.answered((table.label, level))
+                k = labels.index(table.label)
+                asked = one.weight > 0
+                error[row, k, level] = np.where(asked, (one.values - feed.truth) ** 2, np.nan)
+                if one.class_size is not None:
+                    size[k, level] = np.where(asked, one.class_size, np.nan)
+                if one.margin is not None:
+                    margin[k, level] = np.where(asked, one.margin, np.nan)
     # Whether an interval holds a truth that is an estimate itself tells nothing of it.
     unknown = np.isnan(margin) | (feed.blur > 0)
     covered = np.where(unknown, np.nan, error[-1] <= margin**2)
@@ -167,6 +169,7 @@ def _world(question: Question, rounds: IntArray, numbers: range) -> World:
             midpoints=np.zeros(1),
             common_bounds=True,
             profiles=[[[profile]] for profile in question.profiles],
+            keeps_answers=True,
         ),
         graph=graph,
         numbers=numbers,

@@ -5,7 +5,6 @@ from colme.sim.engines.claims import Claims
 from colme.sim.engines.course import BLOCK, Course, Jumped, Walked
 from colme.sim.engines.engine import (
     AlgorithmTable,
-    Answered,
     Cell,
     Chunk,
     Cost,
@@ -17,6 +16,7 @@ from colme.sim.engines.engine import (
 from colme.sim.engines.liars import Liars, Moment
 from colme.sim.engines.measure import (
     MEASURED,
+    Answered,
     BoolArray,
     FloatArray,
     Record,

@@ -14,7 +14,14 @@ from colme.rules.release import Profile
 from colme.sim.engines.claims import Claims
 from colme.sim.engines.course import Course
 from colme.sim.engines.liars import Liars
-from colme.sim.engines.measure import BoolArray, FloatArray, Record, new_record
+from colme.sim.engines.measure import (
+    ANSWERS,
+    Answered,
+    BoolArray,
+    FloatArray,
+    Record,
+    new_record,
+)
 from colme.sim.kernel import Array, Form, Origin, RunningMeans
 
 
@@ -43,6 +50,8 @@ class Setting:
     """For each epsilon to study, for each class, every agent's profile, or one that all share."""
     claims: Claims | None = None
     """What liars claim of their releases; None if nothing but the truth."""
+    keeps_answers: bool = False
+    """Whether somebody wants to see everybody's answers, not only what is measured of them."""
 
     def everyones(self, level: int, classes: IntArray) -> list[Profile]:
         """The profile of each agent, where they are in these classes."""
@@ -253,18 +262,6 @@ class Cost:
     """Numbers kept from one round to the next."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Answered:
-    """What agents answered in a recorded round: [M, runs] each, NaN for those not asked."""
-
-    value: Array
-    """Less the setting's centre."""
-    class_size: Array
-    """How many are taken to be alike, oneself included."""
-    margin: Array | None = None
-    """Half the width of a 95% interval, where the engine tells one."""
-
-
 class Engine(ABC):
     """Runs some entrants in one world, chunk after chunk.
 
@@ -294,8 +291,7 @@ class Engine(ABC):
         self.record: dict[Cell, Record] = {
             (table.label, level): new_record(rows, world.runs) for table, level in entrants
         }
-        self.answered: dict[Cell, Answered] = {}
-        """Of the latest recorded round: for those who look at agents one by one."""
+        self._answered: dict[Cell, Answered] = {}
 
     @property
     def work_per_agent_round(self) -> float:
@@ -314,12 +310,30 @@ class Engine(ABC):
         """All that was recorded."""
         return self.record
 
+    def answered(self, cell: Cell) -> Answered:
+        """In the latest recorded round, where answers are kept. Who was not noted has none."""
+        kept = self._answered.get(cell)
+        if kept is None:
+            nothing = np.zeros((self.world.setting.agents, self.world.runs))
+            return Answered(nothing, nothing)
+        return kept
+
     def note(self, cell: Cell, row: int, values: dict[str, Any]) -> None:
         """Record values of a round, and its cost."""
         record = self.record[cell]
         for name, value in values.items():
-            record[name][row] = value
+            if name != ANSWERS:
+                record[name][row] = value
+            elif self.world.setting.keeps_answers:
+                self._answered[cell] = self._as_answered(value)
         for run, cost in enumerate(self.cost(cell)):
             record["messages"][row, run] = cost.messages
             record["payload"][row, run] = cost.payload
             record["memory"][row, run] = cost.memory
+
+    def _as_answered(self, answers: Any, class_size: Any = None) -> Answered:
+        """Of all who are honest, unless it is said whom they stand for."""
+        if isinstance(answers, Answered):
+            return answers
+        honest = self.world.honest.astype(np.float64)
+        return Answered(np.array(answers, np.float64), honest, class_size)

@@ -1,6 +1,7 @@
 """What is measured of an algorithm in a recorded round of a run: sums over agents or edges."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,23 @@ MEASURED: Mapping[str, str] = {
 Record = dict[str, FloatArray]
 """[rows, runs] of everything measured."""
 
+ANSWERS = "answers"
+"""Beside what is measured: everybody's answers themselves, for those who keep them."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answered:
+    """What agents answered in a recorded round."""
+
+    values: FloatArray
+    """[M, runs]: relative to the setting's centre."""
+    weight: FloatArray
+    """[M, runs]: for how many each stands; 0: not asked, or one who lies."""
+    class_size: FloatArray | None = None
+    """[M, runs]: how many are taken to be alike, oneself included, where that is known."""
+    margin: FloatArray | None = None
+    """[M, runs]: half the width of a 95% interval, where there is one."""
+
 
 def new_record(rows: int, runs: int) -> Record:
     """An empty one."""
@@ -51,6 +69,7 @@ def of_answers(
         "error": (deviation**2 * honest).sum(axis=0),
         "close": ((np.abs(deviation) <= tolerance) & honest).sum(axis=0),
         "local": ((answers == local) & honest).sum(axis=0),
+        ANSWERS: answers,
     }
 
 

@@ -16,7 +16,6 @@ from colme.rules.decision import RULES, DecisionRule, Situation, ThresholdRule
 from colme.sim.engines import thresholds
 from colme.sim.engines.engine import (
     AlgorithmTable,
-    Answered,
     Cell,
     Chunk,
     Cost,
@@ -26,12 +25,11 @@ from colme.sim.engines.engine import (
     World,
 )
 from colme.sim.engines.judged import Judge
-from colme.sim.engines.measure import FloatArray, Record
+from colme.sim.engines.measure import Answered, FloatArray, Record
 from colme.sim.engines.told import ToldStream
 from colme.sim.kernel import (
     COMMON,
     GIVEN,
-    OF_THREE,
     ORACLE,
     PER_EDGE,
     Algorithms,
@@ -113,6 +111,7 @@ class PaperEngine(Engine):
             world.origin,
             alike=world.alike,
             start=-setting.centre,
+            keeps_answers=setting.keeps_answers,
         )
         self._state = self._state._replace(classes=aligned(_kinds(world), np.int32))
         self._told: dict[int, ToldStream] = {}
@@ -178,26 +177,14 @@ class PaperEngine(Engine):
             self._truth.location[:] = self.world.truth_in_lanes(chunk.last)
         self._fill(chunk.first, chunk.last)
         heard = self._heard(chunk)
-        for k, (table, level) in enumerate(self.entrants):
-            if k in self._judges:
-                scale = self._algorithms.scale[self._algorithms.noise[k]]
-                for t in range(chunk.first, chunk.last + 1):
-                    self._judges[k].decide(t, heard[level], scale)
-                    self._step(k, t, t, heard[level])
-            else:
+        for k, (_, level) in enumerate(self.entrants):
+            if k not in self._judges:
                 self._step(k, chunk.first, chunk.last, heard[level])
-            if chunk.row is not None:
-                self.answered[table.label, level] = self._answered(k, chunk)
-
-    def _answered(self, k: int, chunk: Chunk) -> Answered:
-        """As `record_round` has it, which has just been called: `least` is still this entrant's."""
-        state, runs = self._state, self.world.runs
-        collaborates = state.least[:, :runs] < OF_THREE
-        consensus = state.mu[k, chunk.last % 2, :, :runs]
-        return Answered(
-            value=np.where(collaborates, consensus, chunk.data[-1]),
-            class_size=state.size[k, :, :runs].copy(),
-        )
+                continue
+            scale = self._algorithms.scale[self._algorithms.noise[k]]
+            for t in range(chunk.first, chunk.last + 1):
+                self._judges[k].decide(t, heard[level], scale)
+                self._step(k, t, t, heard[level])
 
     def _heard(self, chunk: Chunk) -> dict[int, RunningMeans]:
         """For each epsilon the stream as it is told: a lie may go by how loud a release is."""
@@ -226,6 +213,12 @@ class PaperEngine(Engine):
             self._state,
             self._kernel_record,
         )
+
+    def answered(self, cell: Cell) -> Answered:
+        """The kernel has them."""
+        k = [(table.label, level) for table, level in self.entrants].index(cell)
+        answers, size = self._state.answers[k], self._state.size[k].astype(np.float64)
+        return self._as_answered(answers[:, : self.world.runs], size[:, : self.world.runs])
 
     def cost(self, cell: Cell) -> Sequence[Cost]:
         """The same in every round and run."""

@@ -7,17 +7,8 @@ import numpy as np
 
 from colme.graph import IntArray
 from colme.sim.engines.claims import Claims
-from colme.sim.engines.engine import (
-    AlgorithmTable,
-    Answered,
-    Cell,
-    Chunk,
-    Cost,
-    Engine,
-    Entrant,
-    World,
-)
-from colme.sim.engines.measure import Array, FloatArray, of_answers, of_decisions
+from colme.sim.engines.engine import AlgorithmTable, Cell, Chunk, Cost, Engine, Entrant, World
+from colme.sim.engines.measure import ANSWERS, Array, FloatArray, of_answers, of_decisions
 from colme.sim.engines.told import Told
 from colme.sim.kernel import (
     advance_pool,
@@ -106,11 +97,10 @@ class TrackingEngine(Engine):
             truth, honest = self.world.truth_at(chunk.last), self.world.honest
             answers = np.empty(truth.shape)
             answer_pool(chunk.last, means[-1], pool, state, answers)
-            self.answered[table.label, level] = Answered(
-                value=answers, class_size=state.size.copy()
-            )
             tolerance = self.world.setting.tolerance
             values = of_answers(answers, means[-1], truth, tolerance, honest)
+            size = state.size.astype(np.float64)
+            values[ANSWERS] = self._as_answered(answers, size)
             # A pair of neighbours stands for both directions of an edge.
             values |= of_decisions(
                 self._same,

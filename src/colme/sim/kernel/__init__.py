@@ -51,7 +51,6 @@ from colme.sim.kernel.pooled_arrays import (
     new_pool,
     new_pool_state,
 )
-from colme.sim.kernel.recording import OF_THREE
 from colme.sim.kernel.rounds import (
     measure_local,
     simulate,
@@ -75,7 +74,6 @@ __all__ = [
     "GIVEN",
     "LANES",
     "LINES",
-    "OF_THREE",
     "ORACLE",
     "PER_EDGE",
     "STEPS",

@@ -132,6 +132,7 @@ def new_state(
     *,
     alike: Array | None = None,
     start: float = 0.0,
+    keeps_answers: bool = False,
 ) -> KernelState:
     """The state before the first round; `start` is the consensus value that all begin with.
 
@@ -153,6 +154,7 @@ def new_state(
         x=zeros((agents, lanes), dtype),
         flow=zeros((agents, lanes), dtype),
         least=zeros((agents, lanes), dtype),
+        answers=zeros((count if keeps_answers else 0, agents, lanes), dtype),
         mu=mu,
         accepted=zeros((count, words, lanes), np.int32),
         size=size,

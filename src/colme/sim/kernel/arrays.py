@@ -109,6 +109,7 @@ class KernelState(NamedTuple):
     x: Array  # real [M, L]: released means, of the algorithm at work
     flow: Array  # real [M, L]: what neighbours with smaller numbers contribute; 0 between rounds
     least: Array  # real [M, L]: scratch of `record_round`
+    answers: Array  # real [A, M, L]: of the latest recorded round; [0, M, L] if nobody keeps them
     mu: Array  # real [A, 2, M, L]: consensus means, of round t at t % 2
     accepted: Array  # int32 [A, W, L]
     size: Array  # int32 [A, M, L]: of the accepted set, the agent itself included

@@ -113,10 +113,13 @@ def record_round(
     _smallest_shares(form, graph, state, k)
     error = to_doubles(form, ints(form, 0))
     size, local, close = ints(form, 0), ints(form, 0), ints(form, 0)
+    kept = state.answers.shape[0] > 0
     for a in range(agents):
         collaborates = load(form, state.least, a) < reals(form, OF_THREE)
         consensus, data = load(form, state.mu, mu + a), load(form, stream.data, first + a)
         answer = select(collaborates, consensus, data)
+        if kept:
+            store(state.answers, k * agents + a, answer)
         location, honest = load(form, truth.location, a), load(form, truth.honest, a)
         error = error + to_doubles(form, honest) * _square(form, answer, location)
         is_close = minus_one(reals(form, tolerance) >= absolute(answer - location))

@@ -34,6 +34,10 @@ class Family(Table):
         """A graph of this family."""
         raise NotImplementedError
 
+    def names(self, agents: int) -> list[int] | list[str]:
+        """What the agents are called, in order."""
+        return list(range(agents))
+
 
 class WithDegree(Family):
     """Families whose agents have so many neighbours each, or so many on average."""
@@ -113,6 +117,8 @@ class Listed(Family):
     family: Literal["edges"]
     file: Path | None = None
     edges: list[tuple[int, int]] | None = None
+    labels: list[int] | list[str] | None = None
+    """What the agents are called, in order; their numbers if not given."""
 
     @model_validator(mode="after")
     def _one_of_both(self) -> Self:
@@ -122,9 +128,16 @@ class Listed(Family):
 
     def draw(self, agents: int, degree: int, generator: Generator) -> Graph:
         """The same every time."""
+        if self.labels is not None and len(set(self.labels)) != agents:
+            seen = f"{len(set(self.labels))} different ones"
+            raise ConfigError("graph.labels", seen, f"one for each of the {agents} agents")
         if self.file is not None:
             return graphs.read_edges(self.file, agents)
         return Graph.from_edges(self.edges or [], agents)
+
+    def names(self, agents: int) -> list[int] | list[str]:
+        """As their labels say."""
+        return super().names(agents) if self.labels is None else self.labels
 
 
 GraphFamily = Annotated[

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field, TypeAdapter
 
 from colme import naming
-from colme.configuration import Table, read_toml, validated
+from colme.configuration import Table, plain, read_toml, validated
 from colme.errors import ConfigError
 from colme.graph import Graph, IntArray
 from colme.rules.release import Profile, largest_variance
@@ -61,14 +61,18 @@ class Scenario(Table):
 
     @classmethod
     def build(cls, **fields: Any) -> Self:
-        """From keyword arguments; `graph` may also be a Graph or a networkx graph."""
+        """From keyword arguments; `graph` may also be a Graph or a networkx graph.
+
+        Arrays and ranges are as good as lists, texts as good as paths.
+        """
         graph = fields.get("graph")
         if graph is not None and not isinstance(graph, Graph | Family | Mapping | str):
             graph = Graph.from_networkx(graph)
         if isinstance(graph, Graph):
             edges = [(a, b) for a in range(graph.agents) for b in graph.neighbours(a) if a < b]
-            fields |= {"graph": Listed(family="edges", edges=edges), "agents": graph.agents}
-        scenario = validated(cls, legacy.upgraded(fields))
+            listed = Listed(family="edges", edges=edges, labels=_names(graph))
+            fields |= {"graph": listed, "agents": graph.agents}
+        scenario = validated(cls, legacy.upgraded(plain(fields)))
         scenario._check()
         return scenario
 
@@ -79,8 +83,9 @@ class Scenario(Table):
         return self.build(**_merged(fields, overrides))
 
     @classmethod
-    def load(cls, path: Path, **overrides: Any) -> Self:
+    def load(cls, path: Path | str, **overrides: Any) -> Self:
         """From a TOML file; files and modules that it names are looked for beside it."""
+        path = Path(path)
         fields = read_toml("scenario", path)
         naming.search_in(path.parent)
         for table in ("graph", "data"):
@@ -305,6 +310,13 @@ class Scenario(Table):
 # So that graphs, classes, liars and means come from unrelated random streams. The noise of blocks
 # has 3 and 4, a drift 12 and 13 (drift.py), what is random about lies 15.
 _GRAPH, _CLASSES, _LIARS, _MEANS = 1, 2, 11, 14
+
+
+def _names(graph: Graph) -> list[int] | list[str] | None:
+    """Of the agents, where they are not just their numbers."""
+    if graph.labels is None or graph.labels == tuple(range(graph.agents)):
+        return None
+    return list(graph.labels)  # type: ignore[return-value]  # of one kind, as they were
 
 
 def _merged(fields: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,19 +2,30 @@
 
 from colme.sim.study.batch import Batch
 from colme.sim.study.checkpoint import Checkpoint
+from colme.sim.study.kept import kinds_to_keep
+from colme.sim.study.overview import SummaryRow, summary, title
 from colme.sim.study.precision import precision
-from colme.sim.study.results import RESULT, load, save
+from colme.sim.study.results import RESULT, Results, load, save
 from colme.sim.study.runner import simulate, work
 from colme.sim.study.study import Study
+from colme.sim.study.tables import TABLES, save_csv, table
 
 __all__ = [
     "RESULT",
+    "TABLES",
     "Batch",
     "Checkpoint",
+    "Results",
     "Study",
+    "SummaryRow",
+    "kinds_to_keep",
     "load",
     "precision",
     "save",
+    "save_csv",
     "simulate",
+    "summary",
+    "table",
+    "title",
     "work",
 ]

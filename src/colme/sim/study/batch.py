@@ -15,6 +15,7 @@ from colme.sim.kernel import (
     zeros,
 )
 from colme.sim.study.class_ideal import ClassIdeal
+from colme.sim.study.kept import Keeper
 from colme.sim.study.quantities import Sums, sums_of
 from colme.sim.study.samples import Samples
 from colme.sim.study.study import Study
@@ -44,6 +45,7 @@ class Batch:
             kind(self.world, entrants, study.prepared[kind])
             for kind, entrants in study.entrants.items()
         ]
+        self._keeper = Keeper(study.keep, self.world, study.cells)
 
     @property
     def work_per_round(self) -> int:
@@ -63,6 +65,8 @@ class Batch:
             if stop == next_row:
                 means = stream.data[(stop - 1) % len(stream.data), :, : self.runs]
                 self._class_error[at] = self._class_ideal.errors(stop, means)
+                if self.study.setting.keeps_answers:
+                    self._keeper.take(at, stop, means.astype(np.float64), self.engines)
             start = stop + 1
 
     def _go(self, first: int, last: int, row: int | None) -> RunningMeans:
@@ -103,4 +107,5 @@ class Batch:
             "local_mse": mse_local.sum(axis=-1),
             "class_ideal_mse": self._class_error.sum(axis=-1) / agents,
             **self.study.closed_forms(self.world),
+            **self._keeper.sums(record, agents),
         }

@@ -28,9 +28,9 @@ class Checkpoint:
         return hashlib.sha256(everything).hexdigest()[:16]
 
     @classmethod
-    def of(cls, scenario: Scenario, out: Path) -> Self:
+    def of(cls, scenario: Scenario, out: Path | str) -> Self:
         """In `out`, under a name of its own."""
-        return cls(out / f"unfinished-{cls.identity(scenario)}")
+        return cls(Path(out) / f"unfinished-{cls.identity(scenario)}")
 
     def load(self, name: str) -> Mapping[str, NDArray[np.float64]] | None:
         """A batch's sums, if it is finished."""

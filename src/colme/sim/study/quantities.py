@@ -184,6 +184,17 @@ QUANTITIES = (
 )
 
 
+def ratio_error(parts: Sequence[Sums], top: str, bottom: str) -> FloatArray:
+    """The standard error of a ratio of totals, each of which differs from batch to batch."""
+    above, below = (np.array([part[name] for part in parts]) for name in (top, bottom))
+    total = below.sum(axis=0)
+    if len(parts) == 1:
+        return np.full_like(total, np.nan)
+    deviations = above - above.sum(axis=0) / total * below
+    spread = (deviations**2).sum(axis=0) * len(parts) / (len(parts) - 1)
+    return np.asarray(np.sqrt(spread) / total)
+
+
 def _standard_error(parts: Sequence[Sums], name: str) -> FloatArray:
     """Runs of a batch share a graph, so batches, not runs, are what is independent."""
     runs = np.array([part["runs"] for part in parts])

@@ -5,7 +5,9 @@ its own; degree is the mean degree for graphs that have no common one. Attribute
 scenario, the seed and the version.
 """
 
+from html import escape
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -14,7 +16,37 @@ from numpy.typing import NDArray
 from colme import __version__
 from colme.errors import ConfigError
 from colme.sim.scenario import Scenario, label_of_today
+from colme.sim.study import kept, tables
+from colme.sim.study.kept import Keep
+from colme.sim.study.overview import SummaryRow, is_whole, summary, title
 from colme.sim.study.quantities import QUANTITIES, AllRuns
+
+
+class Results(xr.Dataset):  # type: ignore[no-untyped-call]  # xarray's hook
+    """An xarray Dataset that a notebook shows with its summary first."""
+
+    __slots__ = ()
+
+    def table(self, of: str = "averages") -> Any:
+        """A pandas DataFrame: of averages; or of agents, classes, runs, answers, where kept."""
+        return tables.table(self, of)
+
+    def to_csv(self, path: Path | str, *, of: str = "averages") -> None:
+        """The same as a file."""
+        tables.save_csv(self, path, of=of)
+
+    def _repr_html_(self) -> str:
+        everything: str = super()._repr_html_()
+        return _summed_up(self) + everything if is_whole(self) else everything
+
+
+def _summed_up(result: xr.Dataset) -> str:
+    def line(cells: tuple[str, ...], tag: str) -> str:
+        return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+    rows = "".join(line(row.words, "td") for row in summary(result))
+    head = line(SummaryRow.HEADINGS, "th")
+    return f"<table><caption>{escape(title(result))}</caption>{head}{rows}</table>"
 
 
 def as_dataset(
@@ -22,10 +54,11 @@ def as_dataset(
     rounds: NDArray[np.int64],
     degrees: list[float],
     all_runs: AllRuns,
-) -> xr.Dataset:
+    keep: Keep = frozenset(),
+) -> Results:
     """Label what was measured."""
     epsilons = scenario.epsilon if scenario.epsilon_per_agent is None else [np.nan]
-    dataset = xr.Dataset(
+    dataset = Results(
         {
             one.name: (one.dims, one.of(all_runs), {"description": one.description})
             for one in QUANTITIES
@@ -47,19 +80,24 @@ def as_dataset(
     dataset["epsilon"].attrs["description"] = (
         "privacy of each sample: pure epsilon-DP, event level, replace-one"
     )
+    kept.add_to(dataset, keep, all_runs, scenario.graph.names(scenario.agents))
+    if "classes" in keep:
+        dataset.coords["class_mean"] = "class_number", list(scenario.class_means)
     return dataset
 
 
-def save(dataset: xr.Dataset, path: Path) -> None:
+def save(dataset: xr.Dataset, path: Path | str) -> None:
     """As NetCDF; the file appears whole or not at all."""
+    path = Path(path)
     partial = path.with_suffix(".partial")
     packed = {name: {"zlib": True} for name in dataset.data_vars}
     dataset.to_netcdf(partial, engine="h5netcdf", encoding=packed)
     partial.replace(path)
 
 
-def load(path: Path) -> xr.Dataset:
+def load(path: Path | str) -> Results:
     """What `save` wrote; a folder stands for the result in it."""
+    path = Path(path)
     if path.is_dir():
         path = path / RESULT
     try:
@@ -69,7 +107,8 @@ def load(path: Path) -> xr.Dataset:
         raise ConfigError("result", str(path), f"a result of colme simulate ({error})") from None
     if "mse" not in loaded:
         raise ConfigError("result", str(path), "a result of colme simulate")
-    return _upgraded(loaded)
+    now = _upgraded(loaded)
+    return Results(now.data_vars, now.coords, now.attrs)
 
 
 def _upgraded(dataset: xr.Dataset) -> xr.Dataset:

@@ -2,18 +2,22 @@
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 
 import numpy as np
 import xarray as xr
 
+from colme.errors import ConfigError
 from colme.sim.scenario import Scenario
 from colme.sim.study import results
 from colme.sim.study.batch import Batch
 from colme.sim.study.checkpoint import Checkpoint
+from colme.sim.study.kept import kinds_to_keep, require_room
+from colme.sim.study.notebook import bar, in_notebook
 from colme.sim.study.precision import precision
 from colme.sim.study.quantities import AllRuns, Sums
+from colme.sim.study.results import Results
 from colme.sim.study.study import Study
 
 Report = Callable[[int], None]
@@ -36,36 +40,56 @@ def simulate(
     *,
     threads: int | None = None,
     checkpoint: Checkpoint | None = None,
-    report: Report = lambda _: None,
+    report: Report | None = None,
     dtype: type | None = None,
     by_batch: bool = False,
-) -> xr.Dataset:
+    keep: Iterable[str] | str = (),
+) -> Results:
     """The scenario's results. They are the same, bit for bit, for any number of threads.
 
     Batches found in `checkpoint` are not computed again, and finished ones are kept there.
-    `report` hears how many run-rounds have been done since it was called last. `dtype` is the
-    number format; None: the smaller one that will do. `by_batch`: with a dimension `batch` more,
-    for those who compare what has data in common: batches are independent, runs of one are not.
+    `report` hears how many run-rounds have been done since it was called last; if it is not given,
+    a notebook shows a progress bar. `dtype` is the number format; None: the smaller one that will
+    do. `by_batch`: with a dimension `batch` more, for those who compare what has data in common:
+    batches are independent, runs of one are not.
+
+    `keep`: what is not only averaged: any of `agents`, `classes` and `runs`; the first and the last
+    together keep everybody's answers.
     """
+    kept = kinds_to_keep(keep)
+    if by_batch and kept:
+        raise ConfigError("keep", sorted(kept), "nothing, where results are by batch")
     number_format = precision(scenario) if dtype is None else dtype
-    studies = [Study(scenario, degree) for degree in scenario.graph.degrees]
+    studies = [Study(scenario, degree, kept) for degree in scenario.graph.degrees]
+    require_room(
+        kept,
+        cells=sum(len(study.cells) for study in studies),
+        rows=len(studies[0].recorded),
+        agents=scenario.agents,
+        classes=len(scenario.class_means),
+        runs=scenario.runs,
+    )
     batches = [
         (number, first)
         for number, study in enumerate(studies)
         for first in range(0, scenario.runs, study.lanes)
     ]
+    if report is None and in_notebook():
+        report = bar("simulating", work(scenario))
     stop = threading.Event()
     lock = threading.Lock()
 
     def tell(run_rounds: int) -> None:
-        with lock:
-            report(run_rounds)
+        if report is not None:
+            with lock:
+                report(run_rounds)
 
     def run(study: int, first: int) -> Sums:
         runs = min(studies[study].lanes, scenario.runs - first)
         # All that a batch depends on besides the scenario: another is not to be taken for it.
         rows = len(studies[study].recorded)
-        name = f"{studies[study].degree}-{first}-{runs}-{rows}-{np.dtype(number_format)}"
+        parts = (studies[study].degree, first, runs, rows, np.dtype(number_format), *sorted(kept))
+        name = "-".join(map(str, parts))
         found = checkpoint.load(name) if checkpoint else None
         if found is not None:
             tell(scenario.rounds * runs)
@@ -99,13 +123,14 @@ def simulate(
     if by_batch:
         each = zip(*per_study, strict=True)
         parts = [_combined(scenario, studies, [[one] for one in parts]) for parts in each]
-        return xr.concat(parts, "batch", data_vars="all", combine_attrs="override")
+        joined = xr.concat(parts, "batch", data_vars="all", combine_attrs="override")
+        return Results(joined.data_vars, joined.coords, joined.attrs)
     return _combined(scenario, studies, per_study)
 
 
-def _combined(scenario: Scenario, studies: list[Study], sums: list[list[Sums]]) -> xr.Dataset:
+def _combined(scenario: Scenario, studies: list[Study], sums: list[list[Sums]]) -> Results:
     """Means over all runs, in the order of the batches, so that their sum is always the same."""
-    setting = studies[0].setting
+    setting, keep = studies[0].setting, studies[0].keep
     all_runs = AllRuns(
         sums,
         sum(int(part["runs"]) for part in sums[0]),
@@ -113,4 +138,4 @@ def _combined(scenario: Scenario, studies: list[Study], sums: list[list[Sums]]) 
         (len(scenario.algorithms), len(setting.profiles), len(setting.recorded)),
     )
     degrees = [study.mean_degree for study in studies]
-    return results.as_dataset(scenario, setting.recorded, degrees, all_runs)
+    return results.as_dataset(scenario, setting.recorded, degrees, all_runs, keep)

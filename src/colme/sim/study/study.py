@@ -9,6 +9,7 @@ from colme.graph import IntArray
 from colme.sim.engines import AlgorithmTable, Cell, Claims, Engine, Entrant, Liars, Setting, World
 from colme.sim.kernel import LANES, LINES, STEPS, UNIFORM, Form, Origin, aligned
 from colme.sim.scenario import Lying, Scenario
+from colme.sim.study.kept import Keep
 from colme.sim.study.quantities import Sums
 
 GRAPHS = 8
@@ -43,9 +44,10 @@ def runs_of_a_graph(runs: int) -> int:
 class Study:
     """Prepared once; then any batch of runs, in any order and on any thread."""
 
-    def __init__(self, scenario: Scenario, degree: int) -> None:
+    def __init__(self, scenario: Scenario, degree: int, keep: Keep = frozenset()) -> None:
         self.scenario = scenario
         self.degree = degree
+        self.keep = keep
         self.lanes = runs_of_a_graph(scenario.runs)
         self.mean_degree = float(degree or scenario.draw_graph(degree, 0).degrees.mean())
         self._shapes = scenario.shapes
@@ -77,6 +79,7 @@ class Study:
             common_bounds=scenario.bounds is not None,
             profiles=profiles,
             claims=_claims(scenario.liars),
+            keeps_answers=bool(keep - {"runs"}),
         )
         self.prepared = {
             kind: kind.prepare(self.setting, entrants) for kind, entrants in self.entrants.items()

@@ -8,7 +8,7 @@ import numpy as np
 from colme.graph import IntArray
 from colme.sim.engines.baselines.baseline import Baseline, Run
 from colme.sim.engines.engine import AlgorithmTable, Cell, Chunk, Cost, Engine, Entrant, World
-from colme.sim.engines.measure import Array, BoolArray, of_answers, of_decisions
+from colme.sim.engines.measure import ANSWERS, Array, BoolArray, of_answers, of_decisions
 
 
 class BaselineEngine(Engine):
@@ -31,6 +31,8 @@ class BaselineEngine(Engine):
                 table.make(Run(world.graph, self._classes[:, run], profile))
                 for run in range(world.runs)
             ]
+        self._answers = {cell: np.zeros(world.honest.shape) for cell in self._players}
+        """Of the latest recorded round."""
 
     def advance(self, chunk: Chunk) -> None:
         """All entrants on the data of one run, then on the next."""
@@ -42,11 +44,12 @@ class BaselineEngine(Engine):
                 players[run].advance(chunk.first, data, noise, answers)
                 if chunk.row is not None:
                     measured = self._measured(chunk.last, run, players[run], answers[-1], data[-1])
+                    self._answers[cell][:, run] = measured.pop(ANSWERS) - self._centre
                     for name, value in measured.items():
                         self.record[cell][name][chunk.row, run] = value
         if chunk.row is not None:
             for cell in self._players:
-                self.note(cell, chunk.row, {})
+                self.note(cell, chunk.row, {ANSWERS: self._answers[cell]})
 
     def cost(self, cell: Cell) -> Sequence[Cost]:
         """As each player counts it."""

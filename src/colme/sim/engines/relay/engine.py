@@ -121,7 +121,6 @@ class RelayEngine(Engine):
             player.advance(chunk, self._units)
             if chunk.row is not None:
                 self.note(cell, chunk.row, player.measured(chunk))
-                self.answered[cell] = player.answered
 
     def cost(self, cell: Cell) -> Sequence[Cost]:
         """Since the recorded round before."""

@@ -11,8 +11,8 @@ from colme.inference.mixture import Models
 from colme.inference.table import LARGEST_COUNT, shares, tabulated
 from colme.protocol.board.record import RECORD_SIZE, weighed_blocks
 from colme.rules.weighing import claimed
-from colme.sim.engines.engine import Answered, Chunk, Cost, World
-from colme.sim.engines.measure import Array, FloatArray
+from colme.sim.engines.engine import Chunk, Cost, World
+from colme.sim.engines.measure import ANSWERS, Answered, Array, FloatArray
 from colme.sim.engines.relay.boards import boards_of
 from colme.sim.engines.relay.lies import Lies
 from colme.sim.engines.relay.traffic import Traffic
@@ -128,7 +128,6 @@ class Player:
         (value, margin, size, trust), weight = self._answers(t, own)
         truth = world.truth_at(t)[self._who]
         deviation = value - truth
-        self.answered = self._answered(value, margin, size, weight > 0)
         # Those who were asked stand for all who are honest.
         each = world.measured / np.maximum(weight.sum(axis=0), 1)
 
@@ -143,17 +142,14 @@ class Player:
             "intervals": total(self._counts_intervals),
             "covered": total(self._counts_intervals & (np.abs(deviation) <= margin)),
             "size": total(size),
+            ANSWERS: Answered(*map(self._of_all, (value, weight, size, margin))),
         }
 
-    def _answered(
-        self, value: FloatArray, margin: FloatArray, size: FloatArray, asked: Array
-    ) -> Answered:
-        def of_all(values: FloatArray) -> FloatArray:
-            everybodys = np.full((self._world.graph.agents, values.shape[1]), np.nan)
-            everybodys[self._who] = np.where(asked, values, np.nan)
-            return everybodys
-
-        return Answered(value=of_all(value), class_size=of_all(size), margin=of_all(margin))
+    def _of_all(self, values: FloatArray) -> FloatArray:
+        """[M, runs]: with zeros for the agents that nobody asked."""
+        everybodys = np.zeros(self._world.honest.shape)
+        everybodys[self._who] = values
+        return everybodys
 
     @property
     def _counts_intervals(self) -> Array:

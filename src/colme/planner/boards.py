@@ -1,0 +1,175 @@
+"""What relay will be worth: answers from boards that are drawn as they would be after n samples.
+
+Nothing is simulated round by round. Everybody's released mean after n samples is drawn at once,
+with the blocks, weights and noise that it would have; the library answers from that board; the
+error is averaged over everybody and some boards. The variance is taken to be known.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from colme.graph import Graph
+from colme.inference.answers import Owners, answers
+from colme.inference.table import shares, tabulated
+from colme.planner.question import FloatArray, IntArray, Question
+from colme.rules.release import laplace_scale
+from colme.rules.weighing import WeighedBlocks, blend, blocks
+from colme.sim.graphs import random_regular
+
+EARLY = range(8, 256, 16)
+"""Of the 256 ways to end the first block early, sixteen that stand for all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """An error as a multiple of staying alone, and the standard error of that."""
+
+    ratio: float
+    standard_error: float
+
+
+def relay(question: Question, count: int, *, draws: int, seed: int) -> Expected:
+    """MSE / Local of relay when everybody has so many samples."""
+    generator = np.random.default_rng([seed, count])
+    rows = np.array([_board(question, count, generator) for _ in range(draws)])
+    return _adjusted(rows[:, 0], rows[:, 1:])
+
+
+def _board(question: Question, count: int, generator: Generator) -> tuple[float, float, float]:
+    """Of one board: everybody's squared errors, in units of Local's expected one, averaged; and by
+    how much those of two whose expectation is known are off it.
+
+    They are the own mean, and the mean that an oracle would make of the same records.
+    """
+    truth, alike = question.draw_truth(generator)
+    lag = _lags(question, generator)
+    early = generator.integers(len(EARLY), size=question.agents)
+    sigma2, agents = question.sigma2, question.agents
+    made_of, weights = np.zeros((4, agents)), {}
+    for e in range(len(EARLY)):
+        for age in np.unique(lag[early == e]).tolist():
+            who = (early == e) & (lag == age)
+            parts, of_blocks = _release(question.epsilon, EARLY[e], count - age)
+            made_of[:, who] = parts[:, None]
+            if of_blocks.size:
+                weights[e, age] = who, of_blocks
+    data, noise = made_of[0], made_of[1]
+    told = np.zeros(agents)
+    own_data = generator.normal(0, np.sqrt(sigma2 * data))
+    scale = laplace_scale(question.bound, question.epsilon)
+    for who, of_blocks in weights.values():
+        loud = generator.laplace(0, scale, (np.count_nonzero(who), of_blocks.size))
+        told[who] = own_data[who] + loud @ of_blocks
+    there = data > 0
+    # A mean of all samples and a weighed one of some of them have sigma2 / count in common.
+    common = np.divide(1 / count, data, out=np.zeros(agents), where=there)
+    rest = sigma2 / count * (1 - np.minimum(common, 1.0) * there)
+    own = common * own_data + generator.normal(0, np.sqrt(rest))
+    answered = _answers(question, count, truth + told, truth + own, made_of, there)
+    unit = sigma2 / count
+    v = np.where(there, data * sigma2 + noise * question.bound**2, np.inf)
+    return (
+        float(np.mean((answered - truth) ** 2)) / unit,
+        float(np.mean(own**2)) / unit - 1,
+        _oracle_is_off(own, told, v, alike, unit) / unit,
+    )
+
+
+def _answers(
+    question: Question,
+    count: int,
+    told: FloatArray,
+    own: FloatArray,
+    made_of: FloatArray,
+    there: NDArray[np.bool_],
+) -> FloatArray:
+    held, agents = np.flatnonzero(there), question.agents
+    middle = float(np.mean(question.means))
+    board = tabulated(
+        mean=told[held],
+        square=np.full(held.size, np.nan),
+        variance=np.full(held.size, question.sigma2),
+        made_of=made_of[:, held],
+        half_range=np.full(held.size, question.bound),
+        # Of bounds around everybody's own mean, nearly: it limits how far a release is believed.
+        midpoint=np.full(held.size, middle),
+        origin=middle,
+        unit=question.bound,
+    )
+    owners = Owners(
+        mean=own,
+        count=np.full(agents, float(count)),
+        variance=np.full(agents, question.sigma2),
+        known=np.ones(agents, np.bool_),
+        half_range=np.full(agents, question.bound),
+        index=np.where(there, np.cumsum(there) - 1, -1),
+    )
+    return answers(board, owners).value
+
+
+def _oracle_is_off(
+    own: FloatArray, told: FloatArray, v: FloatArray, alike: IntArray, unit: float
+) -> float:
+    """By how much the squared errors of who knows its class exceed what is expected of them."""
+    size = alike.max() + 1
+    precision = np.bincount(alike, 1 / v, size)[alike] - 1 / v
+    weighed = np.bincount(alike, np.where(np.isinf(v), 0, told / v), size)[alike]
+    weighed = weighed - np.where(np.isinf(v), 0, told / v)
+    whole = precision + 1 / unit
+    return float(np.mean(((weighed + own / unit) / whole) ** 2 - 1 / whole))
+
+
+def _adjusted(values: FloatArray, controls: FloatArray) -> Expected:
+    """The mean, less what luck the controls show: late, it is nearly all of it."""
+    draws, number = controls.shape
+    if draws < 3 * (number + 1):
+        error = values.std(ddof=1) / draws**0.5 if draws > 1 else np.nan
+        return Expected(float(values.mean()), float(error))
+    design = np.column_stack([np.ones(draws), controls])
+    found, *_ = np.linalg.lstsq(design, values, rcond=None)
+    left = values - design @ found
+    error = np.sqrt((left**2).sum() / (draws - number - 1) / draws)
+    return Expected(float(found[0]), float(error))
+
+
+@lru_cache(maxsize=1024)
+def _release(epsilon: float, early: int, count: int) -> tuple[FloatArray, FloatArray]:
+    """What a release of so many samples is made of, and what each block's noise weighs in it."""
+    schedule = WeighedBlocks(epsilon, early)
+    if count < schedule.next_end(0):
+        return np.zeros(4), np.zeros(0)
+    made_of = blend(schedule, count)
+    weights, end = [], 0
+    for samples, draws in blocks(schedule, 0, 0):
+        end += samples
+        weights.append(schedule.weights(samples, draws).sum / made_of.weight)
+        if end >= made_of.count:
+            break
+    return np.array(shares(made_of)), np.array(weights)
+
+
+def _lags(question: Question, generator: Generator) -> IntArray:
+    """How many rounds old everybody's news are where somebody reads them; whom no path connects
+    has none, which is older than all."""
+    graph = random_regular(question.agents, question.degree, generator)
+    hops = _hops(graph, int(generator.integers(question.agents)))
+    return np.maximum(hops - 1, 0)
+
+
+FAR = 2**40
+"""Hops to whom there is no path."""
+
+
+def _hops(graph: Graph, start: int) -> IntArray:
+    found = np.full(graph.agents, FAR)
+    found[start], reached, hop = 0, np.array([start]), 0
+    while reached.size:
+        hop += 1
+        near = np.unique(np.concatenate([graph.neighbours(a) for a in reached.tolist()]))
+        reached = near[found[near] == FAR]
+        found[reached] = hop
+    return found

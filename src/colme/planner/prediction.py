@@ -1,0 +1,169 @@
+"""The answer: from how many samples on it pays, by how much, at which epsilon, what would cost."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import inf, isinf, nan, sqrt
+from typing import get_args
+
+from colme.errors import ConfigError, one_of
+from colme.planner.boards import relay
+from colme.planner.question import AlgorithmName, Question
+from colme.planner.rounds import rounds
+
+PAYS = 0.95
+"""MSE / Local from which on it is said to pay: less than that is lost in what is not known."""
+
+BOARDS = 24
+"""Drawn for each point of a curve; half of that where a search asks for many."""
+
+EPSILONS = (0.02, 16.0)
+"""Between which the smallest one is looked for, to a fifth."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Of a curve. The ratio is NaN where it is 1 or more, by how much is not known."""
+
+    samples: int
+    ratio: float
+    standard_error: float
+
+
+@dataclass(frozen=True, slots=True)
+class Otherwise:
+    """If something were otherwise: MSE / Local early, where the error is about halved, and late."""
+
+    what: str
+    early: Point
+    late: Point
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """Of one algorithm."""
+
+    algorithm: AlgorithmName
+    question: Question
+    curve: tuple[Point, ...]
+    """MSE / Local over the samples that each agent has; the last point is the horizon."""
+    pays_from: int | None
+    """Samples from which on it is `PAYS` or less, about; None: not within the horizon."""
+    smallest_epsilon: float | None
+    """At which it pays at the horizon, to a fifth, 0.02 at least; None: at none."""
+    changes: tuple[Otherwise, ...]
+    """First none at all."""
+
+    @property
+    def pays(self) -> bool:
+        """At the horizon."""
+        return self.curve[-1].ratio <= PAYS
+
+
+def forecast(
+    question: Question,
+    algorithm: AlgorithmName = "relay",
+    *,
+    samples: int = 30_000,
+    boards: int = BOARDS,
+    seed: int = 1,
+) -> Forecast:
+    """What to expect with up to so many samples of each agent.
+
+    relay: from `boards` drawn boards for each point; the others: closed forms, on random graphs.
+    """
+    if algorithm not in get_args(AlgorithmName):
+        raise ConfigError("algorithm", algorithm, one_of(algorithm, get_args(AlgorithmName)))
+    if samples < 2:
+        raise ConfigError("samples", samples, "at least 2")
+    if boards < 1:
+        raise ConfigError("boards", boards, "at least 1")
+    few = max(1, boards // 2)
+
+    def at(asked: Question, count: int, draws: int) -> Point:
+        return expected(asked, algorithm, count, boards=draws, seed=seed)
+
+    curve = tuple(at(question, count, boards) for count in _counts(samples))
+    pays_from = _first(curve, lambda count: at(question, count, few).ratio <= PAYS)
+    halved = [point.samples for point in curve if point.ratio <= 0.5]
+    early = halved[0] if halved else curve[len(curve) // 2].samples
+
+    def if_it_were(what: str, asked: Question) -> Otherwise:
+        return Otherwise(what, at(asked, early, few), at(asked, samples, few))
+
+    return Forecast(
+        algorithm=algorithm,
+        question=question,
+        curve=curve,
+        pays_from=pays_from,
+        smallest_epsilon=_smallest(
+            lambda epsilon: at(replace(question, epsilon=epsilon), samples, few).ratio <= PAYS
+        ),
+        changes=tuple(if_it_were(*change) for change in _otherwise(question)),
+    )
+
+
+def expected(
+    question: Question, algorithm: AlgorithmName, count: int, *, boards: int = BOARDS, seed: int = 1
+) -> Point:
+    """MSE / Local when everybody has so many samples."""
+    if algorithm == "relay":
+        found = relay(question, count, draws=boards, seed=seed)
+        return Point(count, found.ratio, found.standard_error)
+    ratio = rounds(question, algorithm, count, seed=seed)
+    return Point(count, nan if ratio is None else ratio, 0.0)
+
+
+def _counts(samples: int) -> list[int]:
+    """Two in every decade, from ten on, and the last."""
+    counts = [round(10 ** (1 + half / 2)) for half in range(20)]
+    return [*(count for count in counts if count < 0.7 * samples), samples]
+
+
+def _first(curve: tuple[Point, ...], pays: Callable[[int], bool]) -> int | None:
+    """From which count on all points pay: between two of the curve, found by halving."""
+    late = len(curve)
+    while late > 0 and curve[late - 1].ratio <= PAYS:
+        late -= 1
+    if late == len(curve):
+        return None
+    if late == 0:
+        return curve[0].samples
+    low, high = curve[late - 1].samples, curve[late].samples
+    while high > 1.2 * low:
+        middle = round(sqrt(low * high))
+        low, high = (low, middle) if pays(middle) else (middle, high)
+    return high
+
+
+def _smallest(pays: Callable[[float], bool]) -> float | None:
+    """The least epsilon that does, to a fifth."""
+    low, high = EPSILONS
+    if not pays(high):
+        return inf if pays(inf) else None
+    if pays(low):
+        return low
+    while high > 1.2 * low:
+        middle = sqrt(low * high)
+        low, high = (low, middle) if pays(middle) else (middle, high)
+    return high
+
+
+def _otherwise(question: Question) -> list[tuple[str, Question]]:
+    """Nothing, and what might be: each alone."""
+    changes = [
+        ("as planned", question),
+        ("bounds twice as wide", replace(question, half_range=2 * question.bound)),
+    ]
+    fewer = max(2, question.agents // 2)
+    among_fewer = min(question.degree, fewer - 1)
+    fewer += fewer * among_fewer % 2  # a graph of odd degree has an even number of agents
+    if fewer < question.agents:
+        changes.append(("half the agents", replace(question, agents=fewer, degree=among_fewer)))
+    half = question.degree // 2
+    half += question.agents * half % 2
+    if half < question.degree:
+        what = f"{half} neighbours instead of {question.degree}"
+        changes.append((what, replace(question, degree=half)))
+    if not isinf(question.epsilon):
+        changes.append(("half the epsilon", replace(question, epsilon=question.epsilon / 2)))
+    return changes

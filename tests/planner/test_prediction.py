@@ -1,0 +1,100 @@
+"""The answer before joining: what it says, and what it refuses."""
+
+from dataclasses import replace
+
+import pytest
+
+from colme.errors import ConfigError
+from colme.planner import PAYS, Question, forecast
+from colme.planner.prediction import expected
+from colme.report.prospects import over_samples
+
+SMALL = Question(agents=20, degree=5, means=(0.2, 0.8), epsilon=4)
+
+
+def test_it_pays_from_where_the_curve_says_so() -> None:
+    told = forecast(SMALL, "tracking", samples=3000)
+    assert told.pays_from is not None
+    assert [point.samples for point in told.curve] == [10, 32, 100, 316, 1000, 3000]
+    for point in told.curve:
+        assert (point.ratio <= PAYS) == (point.samples >= told.pays_from)
+    assert expected(SMALL, "tracking", told.pays_from).ratio <= PAYS
+    assert expected(SMALL, "tracking", int(told.pays_from / 1.25)).ratio > PAYS
+    assert told.pays
+
+
+def test_the_smallest_epsilon_pays_and_a_smaller_one_does_not() -> None:
+    least = forecast(SMALL, "tracking", samples=3000).smallest_epsilon
+    assert least is not None
+    assert expected(replace(SMALL, epsilon=least), "tracking", 3000).ratio <= PAYS
+    assert expected(replace(SMALL, epsilon=least / 1.25), "tracking", 3000).ratio > PAYS
+
+
+def test_relay_is_told_with_what_changes_would_cost() -> None:
+    told = forecast(SMALL, "relay", samples=300, boards=12)
+    assert told.pays
+    assert [change.what for change in told.changes] == [
+        "as planned",
+        "bounds twice as wide",
+        "half the agents",
+        "2 neighbours instead of 5",
+        "half the epsilon",
+    ]
+    planned, wide, fewer, *_ = told.changes
+    assert planned.late.samples == 300
+    assert wide.early.ratio > planned.early.ratio
+    assert fewer.late.ratio > planned.late.ratio
+
+
+@pytest.mark.parametrize(("agents", "degree"), [(2, 1), (3, 2), (7, 2), (9, 4), (10, 9), (6, 0)])
+def test_any_graph_can_be_asked_about(agents: int, degree: int) -> None:
+    """Half of the agents, or of the neighbours, must be a graph that there is."""
+    question = Question(agents=agents, degree=degree, means=(0.5,))
+    for algorithm in ("relay", "tracking", "paper"):
+        told = forecast(question, algorithm, samples=30, boards=1)
+        changes = [change.what for change in told.changes]
+        assert ("half the agents" in changes) == (agents > 2)
+        assert len({*changes}) == len(changes)
+
+
+def test_where_nobody_is_alike_nothing_pays() -> None:
+    told = forecast(replace(SMALL, spread=3.0), "tracking", samples=300)
+    assert (told.pays_from, told.smallest_epsilon, told.pays) == (None, None, False)
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"agents": 1}, "agents: saw 1, expected at least 2"),
+        ({"degree": 20}, "degree: saw 20, expected 0 to agents - 1 = 19"),
+        ({"means": ()}, "means: saw"),
+        ({"means": (float("nan"),)}, "means: saw"),
+        ({"spread": -1.0}, "spread: saw -1.0"),
+        ({"sigma": 0.0}, "sigma: saw 0.0"),
+        ({"half_range": 0.2}, "half_range: saw 0.2, expected a finite number, at least sigma"),
+        ({"epsilon": 0.0}, "epsilon: saw 0.0, expected a number above 0"),
+    ],
+)
+def test_what_cannot_be_is_refused(fields: dict[str, object], text: str) -> None:
+    with pytest.raises(ConfigError, match=text):
+        replace(SMALL, **fields)  # type: ignore[arg-type]
+
+
+def test_who_and_how_long_must_make_sense() -> None:
+    with pytest.raises(ConfigError, match="algorithm: saw 'relais', expected 'relay', perhaps"):
+        forecast(SMALL, "relais")  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="samples: saw 1"):
+        forecast(SMALL, samples=1)
+    with pytest.raises(ConfigError, match="boards: saw 0"):
+        forecast(SMALL, boards=0)
+
+
+def test_the_figure_has_a_curve_for_each_algorithm_and_marks_where_it_pays() -> None:
+    told = [forecast(SMALL, name, samples=3000) for name in ("tracking", "paper")]
+    panel = over_samples(told).axes[0]
+    marks = sum(one.pays_from is not None for one in told)
+    assert len(panel.lines) == 2 + marks + 1
+    assert (panel.get_xscale(), panel.get_yscale()) == ("log", "log")
+    legend = panel.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == ["tracking", "paper", "alone"]

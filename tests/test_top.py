@@ -1,0 +1,46 @@
+"""`import colme`: light, and with the names that people look for."""
+
+import subprocess
+import sys
+
+import pytest
+
+import colme
+
+HEAVY = ("numpy", "numba", "scipy", "xarray", "pydantic", "networkx", "grpc", "matplotlib")
+
+
+def test_importing_it_waits_for_no_large_package() -> None:
+    code = f"import sys, colme; print(*sorted(set({HEAVY!r}) & sys.modules.keys()))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.split() == []
+
+
+def test_the_agent_and_the_posterior_need_no_simulator() -> None:
+    code = "import sys, colme; colme.Agent, colme.Network, colme.posterior; print(*sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(found.stdout.split())
+    assert "colme.inference.answer" in loaded
+    assert not loaded & {"numba", "scipy", "xarray", "pydantic", "networkx"}
+
+
+@pytest.mark.parametrize("name", colme.__all__)
+def test_every_name_is_there_under_its_own_name(name: str) -> None:
+    assert getattr(colme, name).__name__ == name
+    assert name in dir(colme)
+
+
+def test_what_is_not_there_is_said_to_be_missing() -> None:
+    with pytest.raises(AttributeError, match="module 'colme' has no attribute 'simulat'"):
+        colme.simulat  # noqa: B018 (asked for, not used)
+    assert issubclass(colme.errors.ConfigError, colme.errors.ColmeError)
+
+
+def test_a_name_whose_extra_is_missing_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> None:
+        raise ModuleNotFoundError(f"No module named {name!r}", name="google")
+
+    monkeypatch.setattr(colme, "import_module", missing)
+    monkeypatch.delitem(vars(colme), "Node", raising=False)
+    with pytest.raises(ModuleNotFoundError, match=r"google.*pip install '\.\[node\]'"):
+        _ = colme.Node
