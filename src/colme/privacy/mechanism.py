@@ -65,7 +65,9 @@ def _noised(scale: float) -> "Measurement":
     try:
         import opendp.prelude as dp
     except ImportError as error:
-        raise ConfigError("noise", "no package opendp", "pip install 'colme[node]'") from error
+        raise ConfigError(
+            "noise", "no package opendp", "pip install '.[node]' in a clone of this project"
+        ) from error
     if not 0 < scale <= LARGEST_SECURE_SCALE:
         expected = f"above 0 and at most {LARGEST_SECURE_SCALE:g} lattice steps: a larger epsilon"
         raise ConfigError("noise.scale", scale, expected)

