@@ -2,6 +2,7 @@
 
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, TypeVar, get_args, get_origin
@@ -56,8 +57,15 @@ def read_toml(field: str, path: Path) -> dict[str, Any]:
 
 def validated(kind: type[TableT], fields: Mapping[str, Any]) -> TableT:
     """The table with these fields, or a ConfigError with the first thing wrong."""
-    try:
+    with errors_named(kind):
         return kind.model_validate(dict(fields))
+
+
+@contextmanager
+def errors_named(kind: type[Table]) -> Iterator[None]:
+    """What is wrong with a table comes as a ConfigError: the first, with the name of its field."""
+    try:
+        yield
     except ValidationError as error:
         raise _first_of(error, kind) from None
 

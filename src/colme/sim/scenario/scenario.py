@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field, TypeAdapter
 
 from colme import naming
-from colme.configuration import Table, plain, read_toml, validated
+from colme.configuration import Table, errors_named, plain, read_toml
 from colme.errors import ConfigError
 from colme.graph import Graph, IntArray
 from colme.rules.release import Profile, largest_variance
@@ -59,8 +59,7 @@ class Scenario(Table):
     tolerance: float = Field(0.05, gt=0)
     algorithms: list[AnyAlgorithm] = Field(default_factory=_recommended, min_length=1)
 
-    @classmethod
-    def build(cls, **fields: Any) -> Self:
+    def __init__(self, **fields: Any) -> None:
         """From keyword arguments; `graph` may also be a Graph or a networkx graph.
 
         Arrays and ranges are as good as lists, texts as good as paths.
@@ -72,9 +71,14 @@ class Scenario(Table):
             edges = [(a, b) for a in range(graph.agents) for b in graph.neighbours(a) if a < b]
             listed = Listed(family="edges", edges=edges, labels=_names(graph))
             fields |= {"graph": listed, "agents": graph.agents}
-        scenario = validated(cls, legacy.upgraded(plain(fields)))
-        scenario._check()
-        return scenario
+        with errors_named(type(self)):
+            super().__init__(**legacy.upgraded(plain(fields)))
+        self._check()
+
+    @classmethod
+    def build(cls, **fields: Any) -> Self:
+        """The same."""
+        return cls(**fields)
 
     def changed(self, **overrides: Any) -> Self:
         """The same with some fields replaced; of a table, only those given."""
