@@ -16,7 +16,9 @@ from colme.errors import ConfigError, UnknownOption, one_of
 class Table(BaseModel):
     """A table of a configuration: frozen, and no fields but its own."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", ser_json_inf_nan="strings", use_attribute_docstrings=True
+    )
 
 
 TableT = TypeVar("TableT", bound=Table)
@@ -75,6 +77,8 @@ def _first_of(error: ValidationError, kind: type[Table]) -> ConfigError:
     place, tables = _place_of(first["loc"], kind)
     field = ".".join(map(str, place))
     match first["type"]:
+        case "missing":
+            return ConfigError(field, None, "it to be given")
         case "extra_forbidden":
             return _unknown(field, str(place[-1]), tables)
         case "union_tag_invalid":
@@ -108,11 +112,12 @@ def _options_of(table: type[Table]) -> list[str]:
     return sorted(
         name
         for name, field in table.model_fields.items()
-        if name != "name" and len(_literals(field.annotation)) != 1
+        if name != "name" and len(literals(field.annotation)) != 1
     )
 
 
-def _literals(annotation: Any) -> tuple[Any, ...]:
+def literals(annotation: Any) -> tuple[Any, ...]:
+    """The values that it allows, where it lists them."""
     return get_args(annotation) if get_origin(annotation) is Literal else ()
 
 
@@ -135,7 +140,7 @@ def _place_of(
         field = found.chosen.model_fields.get(str(part))
         if field is not None:
             place.append(part)
-            inside = list(_tables_in(field.annotation))
+            inside = list(tables_in(field.annotation))
             if inside:
                 found = _Tables(inside[0])
                 found.union = inside
@@ -151,14 +156,15 @@ def _tagged(tables: list[type[Table]], tag: str) -> type[Table]:
     """The one with a field that says this and nothing else; the last one takes whatever is left."""
     for table in tables:
         for field in table.model_fields.values():
-            if tag in _literals(field.annotation):
+            if tag in literals(field.annotation):
                 return table
     return tables[-1]
 
 
-def _tables_in(annotation: Any) -> Iterator[type[Table]]:
+def tables_in(annotation: Any) -> Iterator[type[Table]]:
+    """The kinds of tables that a field may be."""
     if isinstance(annotation, type) and issubclass(annotation, Table):
         yield annotation
     elif get_args(annotation) or isinstance(annotation, UnionType):
         for option in get_args(annotation):
-            yield from _tables_in(option)
+            yield from tables_in(option)

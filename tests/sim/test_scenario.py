@@ -2,6 +2,7 @@
 
 from math import inf
 from pathlib import Path
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -363,3 +364,38 @@ def test_a_file_that_is_no_scenario_is_refused_by_name(tmp_path: Path, content: 
         path.write_text(content, encoding="latin-1")
     with pytest.raises(ConfigError, match=r"scenario: saw '.*scenario.toml'"):
         Scenario.load(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [("1 2\n4\n", None), ("hours\n1\n2\n4\n", None), ("who,hours\na,1\nb,2\nb,4\n", "hours")],
+)
+def test_empirical_values_come_from_text_or_a_column(
+    text: str, column: str | None, tmp_path: Path
+) -> None:
+    (tmp_path / "values").write_text(text)
+    data = {"distribution": "empirical", "file": tmp_path / "values", "column": column}
+    (shape,) = Scenario(means=[0.0], data=data).shapes
+    given = Scenario(means=[0.0], data={"distribution": "empirical", "values": [1, 2, 4]})
+    assert shape.sigma2 == given.shapes[0].sigma2
+
+
+def test_a_column_that_is_not_there_is_named(tmp_path: Path) -> None:
+    (tmp_path / "values").write_text("who,hours\na,1\n")
+    with pytest.raises(ConfigError, match="one of who, hours"):
+        Scenario(data={"distribution": "empirical", "file": tmp_path / "values", "column": "h"})
+
+
+@pytest.mark.parametrize(
+    ("fields", "named"),
+    [
+        ({"epsilon": [1.0, 1.0]}, "epsilon"),
+        ({"agents": 1}, "agents"),
+        ({"agens": 10}, "agents"),
+        ({"graph": {"degree": 500}}, "degree"),
+        ({"liars": {"kind": "bias", "share": 0.1}}, "liars.by: saw None, expected it to be given"),
+    ],
+)
+def test_the_constructor_checks_all_that_build_does(fields: dict[str, Any], named: str) -> None:
+    with pytest.raises(ConfigError, match=named):
+        Scenario(**fields)

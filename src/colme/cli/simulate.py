@@ -8,6 +8,7 @@ import numpy as np
 import typer
 import xarray as xr
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from colme import naming
@@ -15,8 +16,18 @@ from colme.cli import running
 from colme.cli.values import numbers, whole_numbers, words
 from colme.errors import ConfigError
 from colme.sim.figures import PRESETS
-from colme.sim.scenario import NAMES, Scenario
+from colme.sim.scenario import NAMES, Scenario, described
 from colme.sim.study import RESULT, SummaryRow, kinds_to_keep, summary, title
+
+
+def _describe(wanted: bool) -> None:
+    if wanted:
+        table = Table("field", "default", "what it is", box=None)
+        table.columns[0].no_wrap = True
+        for line in described():
+            table.add_row(*map(escape, line))
+        Console().print(table)
+        raise typer.Exit
 
 
 def simulate(
@@ -46,6 +57,15 @@ def simulate(
         ),
     ] = None,
     rule: Annotated[str | None, typer.Option(help="The same as --algorithm.")] = None,
+    help_scenario: Annotated[
+        bool,
+        typer.Option(
+            "--help-scenario",
+            help="Show every field that a scenario in TOML may have.",
+            callback=_describe,
+            is_eager=True,
+        ),
+    ] = False,
     rounds: Annotated[int | None, typer.Option(help="Rounds, one sample each.")] = None,
     runs: Annotated[int | None, typer.Option(help="Independent runs.")] = None,
     seed: Annotated[int | None, typer.Option(help="Same seed, same numbers.")] = None,

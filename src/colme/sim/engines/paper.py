@@ -253,6 +253,7 @@ class PaperTable(AlgorithmTable):
     rule: str | DecisionRule = "bernstein"
     """bernstein, tight, optimistic, oracle; or one's own: an object, or module:attribute."""
     alpha: Literal["stepped", "theorem"] = "stepped"
+    """How much of the past consensus keeps: as for the paper's figure, or its Theorem 1."""
 
     @property
     def allows_liars(self) -> bool:

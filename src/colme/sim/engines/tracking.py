@@ -148,6 +148,7 @@ class TrackingTable(AlgorithmTable):
 
     algorithm: Literal["tracking"]
     variance: Literal["known", "released"] = "known"
+    """Declared by all, or released with noise beside the means."""
 
     @property
     def engine(self) -> type[Engine]:

@@ -3,6 +3,7 @@
 Each distribution is a table of a scenario, with the options that it has.
 """
 
+import csv
 from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
@@ -70,6 +71,7 @@ class WithSigma(Distribution):
     """Those that are told how far their data vary."""
 
     sigma: Sigma = 0.5
+    """The standard deviation: of all, or of each class."""
 
     def sigma_of(self, number: int) -> float:
         """Of the class of this number."""
@@ -113,6 +115,7 @@ class Beta(Distribution):
 
     distribution: Literal["beta"]
     concentration: Positive = 2.0
+    """Smaller: nearer to 0 and 1."""
 
     def around(self, mean: float, number: int = 0) -> Shape:
         """The beta distribution with this mean."""
@@ -126,6 +129,7 @@ class TruncatedNormal(WithSigma):
 
     distribution: Literal["truncated-normal"]
     half_range: Positive = 1.0
+    """How far from the mean it is cut."""
 
     def around(self, mean: float, number: int = 0) -> Shape:
         """The same for every mean."""
@@ -155,7 +159,11 @@ class Empirical(Distribution):
 
     distribution: Literal["empirical"]
     values: list[float] | None = None
+    """To draw from: these,"""
     file: Path | None = None
+    """or those of a file: numbers and nothing else, or a CSV with a header."""
+    column: str | None = None
+    """Of a CSV that has more than one."""
 
     @model_validator(mode="after")
     def _one_of_both(self) -> Self:
@@ -174,11 +182,32 @@ class Empirical(Distribution):
         if self.file is None:
             return self.values or []
         try:
-            return [float(word) for word in self.file.read_text().split()]
-        except OSError as error:
+            text = self.file.read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
             raise ConfigError("data.file", str(self.file), f"a file to read ({error})") from None
+        try:
+            return [float(word) for word in self._words(text)]
         except ValueError as error:
             raise ConfigError("data.file", str(self.file), f"numbers only ({error})") from None
+
+    def _words(self, text: str) -> list[str]:
+        """All of them, or a column of a CSV."""
+        header, *rows = csv.reader(text.splitlines() or [""])
+        if self.column is None and (len(header) == 1 and _is_number(header[0].split()[0:1])):
+            return text.split()
+        if self.column is None and len(header) == 1:
+            return [word for row in rows for word in row]
+        if self.column not in header:
+            raise ConfigError("data.column", self.column, f"one of {', '.join(header)}")
+        place = header.index(self.column)
+        return [row[place] for row in rows if row]
+
+
+def _is_number(words: list[str]) -> bool:
+    try:
+        return bool([float(word) for word in words])
+    except ValueError:
+        return False
 
 
 Data = Annotated[

@@ -35,7 +35,9 @@ class Jump(Drift):
 
     kind: Literal["jump"] = "jump"
     at: int = Field(ge=1)
+    """The round."""
     share: float = Field(1.0, gt=0, le=1)
+    """Of the agents that move."""
     by: float | None = Field(None, gt=-inf, lt=inf)
     """How far; if it is not given, each to the mean of another class, drawn at random."""
 
@@ -63,6 +65,7 @@ class Walk(Drift):
     step: float = Field(gt=0, lt=inf)
     """The standard deviation of a step."""
     of: Literal["agents", "classes"] = "agents"
+    """Who takes steps of its own."""
 
     def course(self, means: FloatArray, alike: IntArray, seed: int, runs: Sequence[int]) -> Course:
         """Drawn as far as it is asked for."""

@@ -43,6 +43,7 @@ class WithDegree(Family):
     """Families whose agents have so many neighbours each, or so many on average."""
 
     degree: Degrees = [5]  # noqa: RUF012 (frozen, and copied by pydantic)
+    """How many neighbours; several are studied one by one."""
 
     @property
     def degrees(self) -> list[int]:
@@ -75,6 +76,7 @@ class SmallWorld(WithDegree):
 
     family: Literal["small-world"]
     rewired: float = Field(0.1, ge=0, le=1)
+    """Of the edges, that lead anywhere."""
 
     def draw(self, agents: int, degree: int, generator: Generator) -> Graph:
         """With half of the neighbours on each side of the ring."""
@@ -116,7 +118,9 @@ class Listed(Family):
 
     family: Literal["edges"]
     file: Path | None = None
+    """Two agents a line, numbered from 0,"""
     edges: list[tuple[int, int]] | None = None
+    """or pairs of them."""
     labels: list[int] | list[str] | None = None
     """What the agents are called, in order; their numbers if not given."""
 

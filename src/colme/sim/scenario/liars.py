@@ -56,6 +56,7 @@ class Bias(Lying):
 
     kind: Literal["bias"] = "bias"
     by: Finite
+    """How much."""
 
     def told(self, moment: Moment) -> FloatArray:
         """Off by the same at all times."""
@@ -67,6 +68,7 @@ class Off(Lying):
 
     kind: Literal["off"]
     deviations: Finite = 2.0
+    """How many."""
     by: Finite = 0.0
     """And so much more, whatever the standard deviation is."""
 
@@ -80,6 +82,7 @@ class Constant(Lying):
 
     kind: Literal["constant"]
     value: Finite
+    """What they say."""
 
     def told(self, moment: Moment) -> FloatArray:
         """Whatever the data are."""
@@ -101,6 +104,7 @@ class FalseClass(Lying):
 
     kind: Literal["false-class"]
     mean: Finite
+    """Of that class."""
 
     def told(self, moment: Moment) -> FloatArray:
         """They vary as honest ones do."""

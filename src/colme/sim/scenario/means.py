@@ -20,6 +20,7 @@ class DrawnMeans(Table):
     spread: float = Field(0.1, gt=0, lt=inf)
     """The standard deviation of the means."""
     centre: float = Field(0.5, gt=-inf, lt=inf)
+    """Their average."""
 
     @property
     def reach(self) -> float:

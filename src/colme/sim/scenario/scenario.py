@@ -36,28 +36,44 @@ class Scenario(Table):
     """Everything that a simulation depends on. The same scenario gives the same numbers."""
 
     agents: int = Field(200, ge=2, le=10_000_000)
+    """How many."""
     graph: GraphFamily = RandomRegular()
+    """Who is whose neighbour; drawn anew for each batch of runs."""
     means: Means = [0.2, 0.4, 0.8]  # noqa: RUF012 (frozen, and copied by pydantic)
+    """Of the classes; or a table that says how everybody's own mean is drawn."""
     classes: list[int] | None = None
+    """The class of each agent, 0 for the first mean; if not given, drawn anew for each run."""
     data: Data = Uniform()
+    """How samples scatter around a mean."""
     bounds: tuple[float, float] | None = None
+    """Common to all. If not given, those of each class's own data, as in the paper: as wide as they
+    must be and no wider, around the class's mean."""
     declared: float = Field(1.0, gt=0, lt=inf)
     """The variance that agents declare, as a multiple of the true one."""
     epsilon: Annotated[list[Epsilon], OneOrMore] = Field([1.0], min_length=1)
+    """Of every sample (pure, event level, replace-one); several are studied one by one."""
     epsilon_per_agent: list[Epsilon] | None = None
+    """Everybody's own, instead."""
     pace_per_agent: list[Pace] | None = None
     """Samples a round: agent a has ceil(pace_a t) of them after round t. One each if not given."""
     liars: AnyLying | None = None
+    """Who does not tell what it should, and how; errors are those of the honest."""
     drift: AnyDrift | None = None
+    """How means move while they are learned."""
     rounds: int = Field(1000, ge=1)
+    """How long: a sample each in every round, unless agents have paces of their own."""
     recorded: Annotated[int, Field(ge=2)] | list[int] | None = None
     """At most so many rounds, evenly spaced on a log scale, or which; if not given, about 150."""
     eventful: bool = True
     """Whether rounds in which something happens, a release or a jump, are recorded besides."""
     runs: int = Field(32, ge=1)
+    """How often, with other data, noise and classes."""
     seed: int = Field(1, ge=0)
+    """The same scenario with the same seed gives the same numbers."""
     tolerance: float = Field(0.05, gt=0)
+    """An answer this near to the truth counts as close to it."""
     algorithms: list[AnyAlgorithm] = Field(default_factory=_recommended, min_length=1)
+    """Those to compare on the same data: names, or tables."""
 
     def __init__(self, **fields: Any) -> None:
         """From keyword arguments; `graph` may also be a Graph or a networkx graph.

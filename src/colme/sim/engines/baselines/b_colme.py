@@ -94,7 +94,9 @@ class BColmeTable(BaselineTable):
 
     algorithm: Literal["b-colme"]
     delta: Delta = 1.0
+    """Of the confidence intervals: smaller makes them wider."""
     depth: int = Field(3, ge=0, le=20)
+    """How many hops."""
 
     def make(self, run: Run) -> BColme:
         """On this graph."""

@@ -113,7 +113,9 @@ class CColmeTable(BaselineTable):
 
     algorithm: Literal["c-colme"]
     delta: Delta = 1.0
+    """Of the confidence intervals: smaller makes them wider."""
     global_reset: bool = False
+    """It does. It is told the truth for that."""
 
     def make(self, run: Run) -> CColme:
         """Only the variant with a global reset is told the truth."""

@@ -97,8 +97,11 @@ class ColmeTable(BaselineTable):
 
     algorithm: Literal["colme"]
     delta: Delta = 1.0
+    """Of the confidence intervals: smaller makes them wider."""
     weights: Literal["simple", "soft", "aggressive"] = "simple"
+    """As the authors call them."""
     restricted: bool = False
+    """Only those that look alike are asked."""
 
     def make(self, run: Run) -> Colme:
         """It needs no graph."""

@@ -73,6 +73,7 @@ class PrivateColmeTable(BaselineTable):
 
     algorithm: Literal["private-colme"]
     theta: Any = "paper"
+    """A function of the round, by name."""
 
     @property
     def needs_one_epsilon(self) -> bool:

@@ -29,10 +29,12 @@ class RelayTable(AlgorithmTable):
 
     algorithm: Literal["relay"]
     variance: Literal["known", "released"] = "known"
+    """Declared by all, or released with noise beside the means."""
     measured: Annotated[int, Field(ge=1)] | Annotated[list[int], Field(min_length=1)] | None = None
     """How many agents, drawn at random for each graph, have their answers computed; or which. None:
     all where everybody is everybody's neighbour, else 24."""
     capacity: int = Field(CAPACITY, ge=1)
+    """Records that a board holds, a sample that is the same everywhere if there are more."""
     hop: int = Field(1, ge=1)
     """Rounds that a record takes from one agent to the next."""
 
