@@ -52,7 +52,7 @@ def read_toml(field: str, path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text())
     except OSError as error:
-        raise ConfigError(field, str(path), f"a TOML file to read ({error})") from None
+        raise ConfigError(field, str(path), f"a TOML file to read ({error.strerror})") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(field, str(path), f"valid TOML ({error})") from None
 

@@ -145,7 +145,7 @@ def run(arguments: Sequence[str]) -> int:
     except (typer.Abort, KeyboardInterrupt):
         return _interrupted()
     except typer.BadParameter as error:
-        return _refuse(error.format_message())
+        return _refuse(error.format_message().replace("Input should be", "expected"))
     except typer.TyperException as error:
         return _refuse(f"{error.format_message()} (see colme --help)")
     except ColmeError as error:

@@ -121,7 +121,7 @@ class Listener:
             self._handshakes.popleft()
             expected = "a pinned certificate and a hello"
             self._door.kept_out(
-                Refused(Reason.UNKNOWN_PEER, STRANGER, "connection", "neither", expected)
+                Refused(Reason.UNKNOWN_PEER, STRANGER, "connection", "a handshake", expected)
             )
 
         self._handshakes.append(self._loop.call_later(HELLO_SECONDS, unproven))
