@@ -6,13 +6,16 @@ from colme.sim.study.precision import precision
 from colme.sim.study.results import RESULT, load, save
 from colme.sim.study.runner import simulate, work
 from colme.sim.study.study import Study
+from colme.sim.study.threads import Stopped, on_threads
 
 __all__ = [
     "RESULT",
     "Batch",
     "Checkpoint",
+    "Stopped",
     "Study",
     "load",
+    "on_threads",
     "precision",
     "save",
     "simulate",
