@@ -89,9 +89,10 @@ def test_simulate_saves_a_result_that_plot_draws(
     out = tmp_path / "new" / "folder"
     assert run(["simulate", *SMALL.split(), "--out", str(out)]) == 0
     assert "MSE / Local" in capsys.readouterr().out
-    assert [path.name for path in out.iterdir()] == ["result.nc"]
+    assert {path.name for path in out.iterdir()} == {"asked.json", "result.nc"}
     assert run(["plot", str(out)]) == 0
-    assert {path.name for path in out.iterdir()} == {"result.nc", "mse.png", "mse.svg", "mse.pdf"}
+    pictures = {"mse.png", "mse.svg", "mse.pdf"}
+    assert {path.name for path in out.iterdir()} == {"asked.json", "result.nc"} | pictures
 
 
 def test_compare_draws_a_figure_and_writes_a_table(

@@ -7,6 +7,7 @@ import xarray as xr
 from rich.table import Table
 
 from colme.cli import running
+from colme.cli.folder import Folder, Force
 from colme.cli.running import Out, Seed, Threads
 from colme.report import curves
 from colme.report.comparison import distinct_levels, label_of, systems_over_time
@@ -21,6 +22,7 @@ def compare(
     quick: Annotated[bool, typer.Option("--quick", help="Fewer runs: about a minute.")] = False,
     seed: Seed = 1,
     threads: Threads = None,
+    force: Force = False,
 ) -> None:
     """Compare relay, tracking and the paper's with ColME, C-ColME, B-ColME, Private-ColME.
 
@@ -29,9 +31,13 @@ def compare(
     first two per round, averaged; relay's bytes are with framing and signatures, the others'
     without.
     """
+    settings = comparison.settings(quick=quick, seed=seed)
+    files = [f"{name}.nc" for name in settings]
+    asked = {"command": "compare", "quick": quick, "seed": seed}
+    folder = Folder.claim(out, asked, results=files, force=force)
     results = {
         name: running.run(scenario, out=out, threads=threads, label=name, name=name)
-        for name, scenario in comparison.settings(quick=quick, seed=seed).items()
+        for name, scenario in settings.items()
     }
     paths = curves.save(systems_over_time(results), out, "comparison")
     console = running.wide_console()
@@ -46,7 +52,8 @@ def compare(
         lines += [*map(_line, rows), ""]
     written = out / "comparison.md"
     written.write_text("\n".join(lines))
-    console.print("Saved", *map(str, [*paths, written]), soft_wrap=True)
+    folder.finish([*(out / name for name in files), *paths, written])
+    console.print(folder.said, *map(str, [*paths, written]), soft_wrap=True)
 
 
 def _rows(dataset: xr.Dataset) -> list[list[str]]:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from colme.cli.running import prepare_folder
+from colme.cli import folder as folders
 from colme.report import curves
 from colme.sim.study import load
 
@@ -17,8 +17,12 @@ def plot(
     ] = None,
 ) -> None:
     """Draw a result: error over time with confidence bands, as PNG, SVG and PDF."""
+    if result.is_dir():
+        folders.refuse_unfinished(result)
     dataset = load(result)
     folder = out or (result if result.is_dir() else result.parent)
-    prepare_folder(folder)
-    for path in curves.save(curves.mse_over_time(dataset), folder, "mse"):
+    folders.prepare(folder)
+    paths = curves.save(curves.mse_over_time(dataset), folder, "mse")
+    folders.add(folder, paths)
+    for path in paths:
         typer.echo(path)

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from colme import naming
 from colme.cli import running
+from colme.cli.folder import Folder, Force
 from colme.cli.values import numbers, whole_numbers, words
 from colme.errors import ConfigError
 from colme.sim.figures import PRESETS
@@ -52,6 +53,7 @@ def simulate(
     threads: Annotated[
         int | None, typer.Option(help="Threads.  All cores if not given.", min=1)
     ] = None,
+    force: Force = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, nothing else.")] = False,
 ) -> None:
     """Simulate many runs of Private-C-ColME and measure the error over time.
@@ -83,13 +85,19 @@ def simulate(
         study = Scenario.load(Path(scenario), **given)
     if out is None and not as_json:
         raise ConfigError("--out", None, "a folder for the result, or --json to print it")
+    folder = None
+    if out is not None:
+        asked = {"command": "simulate", **json.loads(study.model_dump_json())}
+        folder = Folder.claim(out, asked, results=[RESULT], force=force)
     dataset = running.run(study, out=out, threads=threads, label="simulating")
+    if folder is not None and not folder.done:
+        folder.finish([folder.out / RESULT])
     if as_json:
         typer.echo(json.dumps(_as_plain(dataset), allow_nan=False))
         return
-    assert out is not None
+    assert folder is not None
     _print(dataset)
-    Console().print(f"Saved {out / RESULT}; colme plot {out} draws it.")
+    Console().print(f"{folder.said} {folder.out / RESULT}; colme plot {out} draws it.")
 
 
 def _as_plain(dataset: xr.Dataset) -> dict[str, Any]:
@@ -114,7 +122,8 @@ def _as_plain(dataset: xr.Dataset) -> dict[str, Any]:
             for name, values in dataset.data_vars.items()
         },
         "attributes": {
-            str(name): json.loads(value) if name == "scenario" else value
+            # Of a result that was read again, numbers are numpy's.
+            str(name): json.loads(value) if name == "scenario" else np.asarray(value).item()
             for name, value in dataset.attrs.items()
         },
     }
