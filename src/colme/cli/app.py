@@ -29,7 +29,10 @@ class Offer:
 
 
 COMMANDS = {
-    "demo": Offer("sim", "Watch thirty agents find their classes and learn their means together."),
+    "demo": Offer(
+        "sim",
+        "Watch agents learn their own means together, privately: what it is worth, in a minute.",
+    ),
     "theory": Offer(
         "sim", "Ask before joining: does collaboration pay, by how much, and from which epsilon on?"
     ),
