@@ -16,7 +16,8 @@ from colme import __version__
 from colme.errors import ConfigError
 
 Force = Annotated[
-    bool, typer.Option("--force", help="Even where another study is in the way: it is removed.")
+    bool,
+    typer.Option("--force", help="Whatever is in the way: another study in the folder is removed."),
 ]
 
 ASKED = "asked.json"

@@ -13,6 +13,7 @@ from rich.table import Table
 from colme import naming
 from colme.cli import running
 from colme.cli.folder import Folder, Force
+from colme.cli.memory import require_memory
 from colme.cli.values import numbers, whole_numbers, words
 from colme.errors import ConfigError
 from colme.sim.figures import PRESETS
@@ -85,6 +86,7 @@ def simulate(
         study = Scenario.load(Path(scenario), **given)
     if out is None and not as_json:
         raise ConfigError("--out", None, "a folder for the result, or --json to print it")
+    require_memory(study, threads=threads, force=force)
     folder = None
     if out is not None:
         asked = {"command": "simulate", **json.loads(study.model_dump_json())}
