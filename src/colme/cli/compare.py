@@ -9,6 +9,7 @@ from rich.table import Table
 from colme.cli import running
 from colme.cli.folder import Folder, Force
 from colme.cli.running import Out, Seed, Threads
+from colme.cli.tables import show
 from colme.report import curves
 from colme.report.comparison import distinct_levels, label_of, systems_over_time
 from colme.sim.figures import comparison
@@ -44,10 +45,12 @@ def compare(
     lines = []
     for name, dataset in results.items():
         rows = _rows(dataset)
-        table = Table(*_COLUMNS, title=f"{name}: after {int(dataset.t[-1]):,} rounds")
+        table = Table(title=f"{name}: after {int(dataset.t[-1]):,} rounds")
+        for heading in _COLUMNS:
+            table.add_column(heading, justify="left" if heading == "system" else "right")
         for row in rows:
             table.add_row(*row)
-        console.print(table)
+        show(console, table)
         lines += [f"## {name}", "", _line(_COLUMNS), _line(["---"] * len(_COLUMNS))]
         lines += [*map(_line, rows), ""]
     written = out / "comparison.md"

@@ -13,6 +13,7 @@ from rich.table import Table
 from colme.cli import running
 from colme.cli.folder import Folder, Force
 from colme.cli.running import Out, Seed, Threads
+from colme.cli.tables import show
 from colme.errors import ConfigError
 from colme.sim.figures import harm as cells
 from colme.sim.figures.readings import Measured, Reading
@@ -93,7 +94,7 @@ def harm(
         lines += [_line(row.name, one, one.read(data, beside)) for one in row.readings]
         if not console.is_terminal:
             console.print(label, "done", soft_wrap=True, highlight=False)
-    console.print(_table(lines))
+    show(console, _table(lines))
     paths = _write(lines, out)
     folder.finish(paths)
     passed = sum(line.meets_bar for line in lines)

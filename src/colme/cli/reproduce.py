@@ -14,6 +14,7 @@ from colme.cli.folder import Folder, Force
 from colme.cli.harm import harm
 from colme.cli.running import Out, Seed, Threads
 from colme.cli.study import schools, wards
+from colme.cli.tables import show
 from colme.report import curves, gain
 from colme.report.harm import error_and_harm
 from colme.sim.figures import PAPER
@@ -165,7 +166,7 @@ def figure3(
         for path in curves.save(gain.page(dataset, page), out, name)
     ]
     console = running.wide_console()
-    console.print(_gains(dataset))
+    show(console, _gains(dataset))
     folder.finish([out / "figure3.nc", *paths])
     console.print(folder.said, *map(str, paths), soft_wrap=True)
 

@@ -14,6 +14,7 @@ from colme import naming
 from colme.cli import running
 from colme.cli.folder import Folder, Force
 from colme.cli.memory import require_memory
+from colme.cli.tables import show
 from colme.cli.values import numbers, whole_numbers, words
 from colme.errors import ConfigError
 from colme.sim.figures import PRESETS
@@ -151,4 +152,4 @@ def _print(dataset: xr.Dataset) -> None:
                     # Where the truth drifts there is no Ideal.
                     "-" if np.isnan(cell.mse_ideal) else f"{mse / float(cell.mse_ideal):.3g}",
                 )
-    Console().print(table)
+    show(Console(), table)

@@ -13,6 +13,7 @@ from colme.cli.folder import Folder, Force
 from colme.cli.interruption import interruptible
 from colme.cli.progress import progress
 from colme.cli.running import Seed, Threads
+from colme.cli.tables import show
 from colme.cli.values import numbers, words
 from colme.errors import ConfigError
 from colme.studies import (
@@ -254,12 +255,12 @@ def _print(result: StudyResult) -> None:
         plain.print(text)
     for text in result.warnings:
         plain.print("Warning:", text)
-    console.print(_curves(result))
+    show(console, _curves(result))
     for text in result.summary:
         plain.print(text)
     for curve in result.curves:
         if curve.algorithm == result.curves[0].algorithm:
-            console.print(_sites(result, curve))
+            show(console, _sites(result, curve))
 
 
 def _curves(result: StudyResult) -> Table:
