@@ -52,17 +52,8 @@ class Relay(BoardAlgorithm):
 
     def answer(self, evidence: Evidence, warm: object) -> tuple[Estimate, object]:
         """Of my mean, given my exact one and a prior learned from the records."""
-        own = Own(
-            mean=evidence.own_mean,
-            count=evidence.own_count,
-            variance=evidence.own_variance,
-            known=evidence.known,
-            bounds=evidence.bounds,
-            origin=evidence.origin,
-            any_bounds=self.any_bounds,
-        )
         learned = warm if isinstance(warm, Models) else None
-        found = posterior(own, evidence.records, warm=learned)
+        found = posterior(self.own(evidence), evidence.records, warm=learned)
         estimate = Estimate(
             round=evidence.round,
             value=found.value,
@@ -72,3 +63,15 @@ class Relay(BoardAlgorithm):
             trust=found.trust,
         )
         return estimate, found.models
+
+    def own(self, evidence: Evidence) -> Own:
+        """My side of it: never sent."""
+        return Own(
+            mean=evidence.own_mean,
+            count=evidence.own_count,
+            variance=evidence.own_variance,
+            known=evidence.known,
+            bounds=evidence.bounds,
+            origin=evidence.origin,
+            any_bounds=self.any_bounds,
+        )

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from pathlib import Path
 
 import pytest
@@ -81,11 +82,23 @@ def test_theory_knows_that_a_pair_that_would_be_worse_off_answers_alone(
     assert prospect["forecasts"][0]["pays"] is False
 
 
-def test_the_demonstration_shows_errors_and_groups(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["demo", "--rounds", "80", "--epsilon", "inf"]) == 0
-    printed = capsys.readouterr().out
-    assert "alone" in printed
-    assert "The class structure they found" in printed
+def test_the_demonstration_says_first_what_it_is_worth(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "demo"
+    assert run(["demo", "--rounds", "40", "--epsilon", "4", "--out", str(out)]) == 0
+    first, *others = capsys.readouterr().out.splitlines()
+    told = re.fullmatch(
+        r"Together they are off by (\S+), alone by (\S+):.* (\S+) times as many samples\.", first
+    )
+    assert told is not None
+    together, alone, times = map(float, told.groups())
+    assert together < alone
+    assert times == pytest.approx((alone / together) ** 2, rel=0.05)
+    text = "\n".join(others)
+    for words in ("Local:", "Ideal:", "epsilon = 4 (event level", "What to do next"):
+        assert words in text
+    assert {path.name for path in out.iterdir()} == {"demo.png", "demo.svg", "demo.pdf"}
 
 
 SMALL = "--agents 20 --degree 4 --epsilon 2,inf --rule oracle,bernstein --rounds 50 --runs 8"
@@ -109,9 +122,10 @@ def test_simulate_saves_a_result_that_plot_draws(
     out = tmp_path / "new" / "folder"
     assert run(["simulate", *SMALL.split(), "--out", str(out)]) == 0
     assert "MSE / Local" in capsys.readouterr().out
-    assert [path.name for path in out.iterdir()] == ["result.nc"]
+    assert {path.name for path in out.iterdir()} == {"asked.json", "result.nc"}
     assert run(["plot", str(out)]) == 0
-    assert {path.name for path in out.iterdir()} == {"result.nc", "mse.png", "mse.svg", "mse.pdf"}
+    pictures = {"mse.png", "mse.svg", "mse.pdf"}
+    assert {path.name for path in out.iterdir()} == {"asked.json", "result.nc"} | pictures
 
 
 def test_compare_draws_a_figure_and_writes_a_table(

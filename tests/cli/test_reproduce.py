@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from colme.cli.app import run
-from colme.sim.figures import figure3, harm
+from colme.sim.figures import figure1, figure3, harm
 from colme.sim.figures.readings import Gain, Harm, OfBeside
 from colme.sim.scenario import Scenario
 from colme.sim.study import load
@@ -66,10 +66,10 @@ def test_a_cell_that_is_finished_is_not_computed_again(
 ) -> None:
     assert run(["reproduce", "harm", "--only", "against", "--out", str(out)]) == 0
     assert len(list((out / "cells").iterdir())) == 1
-    assert run(["reproduce", "harm", "--out", str(out)]) == 0
+    assert run(["reproduce", "harm", "--force", "--out", str(out)]) == 0
     assert len(list((out / "cells").iterdir())) == 2
     first = (out / "harm.md").read_text()
-    monkeypatch.setattr("colme.cli.running.run", None)  # nothing is left to do
+    monkeypatch.setattr("colme.sim.study.simulate", None)  # nothing is left to do
     assert run(["reproduce", "harm", "--out", str(out)]) == 0
     assert (out / "harm.md").read_text() == first
     capsys.readouterr()
@@ -93,3 +93,20 @@ def test_figure3_writes_three_pages_and_their_data(
     pictures = {f"figure3{page}.png" for page in ("", "-error", "-traffic")}
     assert pictures <= {path.name for path in tmp_path.iterdir()}
     assert load(tmp_path / "figure3.nc").algorithm.values.tolist() == ["paper", "tracking", "relay"]
+
+
+def test_of_the_claims_only_those_that_fail_are_listed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claims = [figure1.Claim("one", "0.5", True), figure1.Claim("other", "7", False)]
+    monkeypatch.setattr(figure1, "study", lambda *_: SMALL)
+    monkeypatch.setattr(figure1, "theorem_study", lambda *_: SMALL)
+    monkeypatch.setattr(figure1, "claims", lambda *_: iter(claims))
+    command = ["reproduce", "figure1", "--quick", "--out", str(tmp_path)]
+    assert run(command) == 0
+    first, second, *_ = capsys.readouterr().out.splitlines()
+    assert first.startswith("1 of 2 claims of Sec. V hold")
+    assert second == "fails  other: 7"
+    assert (tmp_path / "claims.txt").read_text() == "holds  one: 0.5\nfails  other: 7\n"
+    assert run([*command, "--verbose"]) == 0
+    assert "holds  one: 0.5" in capsys.readouterr().out

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from colme.cli.app import run
-from colme.studies import ERRANDS, errands
+from colme.sim.study import Checkpoint
+from colme.studies import ERRANDS, Question, errands, kept_in
 
 ASKED = "--site who --value hours --bounds 0,10 --epsilon 1,4 --samples 20 --runs 2 --seed 3"
 
@@ -85,15 +86,22 @@ def test_what_can_not_be_is_refused_in_a_line(
     assert told in capsys.readouterr().err
 
 
-def test_an_interruption_says_that_the_same_command_resumes(
-    table: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_an_interruption_says_that_the_same_command_goes_on(
+    table: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    def interrupted(*_: object, **__: object) -> None:
+    def interrupted(question: Question, *, out: Path, **_: object) -> None:
+        Checkpoint(kept_in(question, out)).save("0-1", {})
         raise KeyboardInterrupt
 
     monkeypatch.setattr("colme.cli.study.answer", interrupted)
-    assert run(["study", str(table), *asked(), "--json"]) == 130
-    assert "the same command resumes it" in capsys.readouterr().err
+    out = tmp_path / "out"
+    assert run(["study", str(table), *asked(), "--out", str(out)]) == 130
+    told = capsys.readouterr().err
+    assert "1 batch of runs kept" in told
+    assert "the same command goes on" in told
 
 
 def test_results_need_a_place_to_go(table: Path, capsys: pytest.CaptureFixture[str]) -> None:

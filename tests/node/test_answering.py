@@ -10,8 +10,15 @@ import numpy as np
 import pytest
 
 from colme.errors import LocalProtocolError
-from colme.node.owner import Answer, Answering
-from colme.node.owner.answering import TOO_FEW
+from colme.inference.obstacles import (
+    FewAlike,
+    LittleToLearn,
+    Obstacle,
+    TooFew,
+    Uncertain,
+    Unlike,
+)
+from colme.node.owner import Answer, Answering, why
 from colme.relay import Relay
 from support.boarded import Boarded, boarded, somebody
 from support.boards import written
@@ -45,7 +52,8 @@ def test_it_rests_on_the_records_and_says_so(tmp_path: Path) -> None:
             await one.driver.observe([0.45, 0.55, 0.4, 0.6, 0.52])
             alone = await answering.answer()
             assert (alone.records, alone.classes, alone.oldest) == (0, None, None)
-            assert alone.why == TOO_FEW
+            assert alone.why is not None
+            assert alone.why.startswith("nobody else has released something")
             assert alone.value == alone.alone
             for n, mean in enumerate([0.5, 0.9]):
                 many(one, mean=mean, first=100 * n)
@@ -93,3 +101,26 @@ def test_it_is_computed_once_and_again_when_something_changes(
             assert len(threads) == 3
 
     asyncio.run(check())
+
+
+def test_in_rounds_it_says_how_many_look_alike() -> None:
+    assert why.in_rounds(0, 3) == "of 3 neighbours none looks alike so far"
+    assert why.in_rounds(1, 3).startswith("of 3 neighbours 1 looks alike")
+
+
+@pytest.mark.parametrize(
+    ("found", "told"),
+    [
+        (TooFew(0), "nobody else has released something under these bounds so far, and 5 are"),
+        (TooFew(2), "2 others have released something"),
+        (TooFew(2), "with this epsilon a node does after 8 samples"),
+        (Uncertain(1200), "about 1,200 more at every node"),
+        (Uncertain(None), "a few more at every node"),
+        (Unlike(all_the_same=True), "all samples are the same"),
+        (Unlike(all_the_same=False), "vary otherwise than others' do"),
+        (FewAlike(3, 12), "at 3 of 12 others, and 5 are needed"),
+        (LittleToLearn(), "adds little"),
+    ],
+)
+def test_it_says_why_it_is_alone_and_what_is_missing(found: Obstacle, told: str) -> None:
+    assert told in why.with_a_board(found, first_release=8)

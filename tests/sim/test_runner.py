@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -109,12 +110,12 @@ def test_an_interrupted_study_resumes_where_it_stopped(tmp_path: Path) -> None:
     checkpoint = Checkpoint.of(scenario, tmp_path)
 
     def interrupt(run_rounds: int) -> None:
-        if len(list(checkpoint.folder.glob("*.npz"))) == 2:
+        if len(list(checkpoint.folder.glob("*.batch"))) == 2:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         simulate(scenario, threads=1, checkpoint=checkpoint, report=interrupt)
-    kept = sorted(checkpoint.folder.glob("*.npz"))
+    kept = sorted(checkpoint.folder.glob("*.batch"))
     times = [path.stat().st_mtime_ns for path in kept]
     assert len(kept) == 2
     done: list[int] = []
@@ -130,13 +131,36 @@ def test_another_scenario_does_not_take_the_checkpoint_for_its_own(tmp_path: Pat
     assert Checkpoint.of(small(), tmp_path) != Checkpoint.of(small(seed=2), tmp_path)
 
 
-def test_a_damaged_checkpoint_is_named_with_the_remedy(tmp_path: Path) -> None:
+def test_damaged_batches_are_computed_again_with_one_warning(tmp_path: Path) -> None:
     checkpoint = Checkpoint.of(small(), tmp_path)
-    simulate(small(), checkpoint=checkpoint)
-    one = sorted(checkpoint.folder.iterdir())[0]
-    one.write_bytes(b"PK\x03\x04 torn")
-    with pytest.raises(ConfigError, match=rf"{one.name}'.*delete the file to compute it again"):
-        simulate(small(), checkpoint=checkpoint)
+    whole = simulate(small(), checkpoint=checkpoint)
+    one, other, *_ = sorted(checkpoint.folder.iterdir())
+    for path in (one, other):
+        path.write_bytes(b"PK\x03\x04 torn")
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("default")
+        assert equal(simulate(small(), checkpoint=checkpoint), whole)
+    assert [str(one.message) for one in told] == [
+        f"{checkpoint.folder}: what was kept is damaged in part; that is computed again"
+    ]
+    assert equal(simulate(small(), checkpoint=checkpoint), whole)  # and kept as it should be
+
+
+def test_whatever_is_damaged_of_a_batch_is_noticed(tmp_path: Path) -> None:
+    checkpoint = Checkpoint(tmp_path)
+    sums = {"mse": np.arange(6.0), "runs": np.array(3.0)}
+    checkpoint.save("one", sums)
+    path = tmp_path / "one.batch"
+    content, draws = path.read_bytes(), np.random.default_rng(1)
+    for _ in range(300):
+        changed = bytearray(content)
+        changed[draws.integers(len(content))] ^= 1 << draws.integers(8)
+        torn = draws.random() < 0.3
+        path.write_bytes(content[: draws.integers(len(content))] if torn else changed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = checkpoint.load("one")
+        assert found is None
 
 
 def test_a_batch_in_another_number_format_is_not_taken_for_this_one(tmp_path: Path) -> None:

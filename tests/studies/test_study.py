@@ -77,7 +77,7 @@ def test_what_is_finished_is_not_computed_again(
 
     with pytest.raises(KeyboardInterrupt):
         answer(asked, out=tmp_path, threads=1, report=until_half)
-    kept = list(tmp_path.glob("unfinished-*/*.npz"))
+    kept = list(tmp_path.glob("unfinished-*/*.batch"))
     assert len(kept) == 4
     other = prepare({name: values + 1 for name, values in ALIKE.items()}, **QUICK)
     assert other.identity != asked.identity, "other rows, another study"

@@ -1,5 +1,6 @@
 """The command line: parse, call one library function, print. Exit code 2 for bad input."""
 
+import os
 import sys
 from typing import NoReturn
 
@@ -7,10 +8,16 @@ from typing import NoReturn
 def main() -> NoReturn:
     """Entry point of the `colme` command."""
     try:
-        from colme.cli.app import run
+        from colme.cli.app import INTERRUPTED, run
     except ModuleNotFoundError as missing:
         sys.exit(
             f"colme: this needs the package {missing.name}, which comes with the extra 'cli': "
             "pip install '.[cli]' in a clone of this project"
         )
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    if code == INTERRUPTED:
+        # Not to wait for threads in the middle of a batch: what is kept of a study is on disk.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)

@@ -1,6 +1,7 @@
 """The `colme` command: its subcommands, and errors in one line."""
 
 import sys
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from colme import __version__
+from colme.cli.interruption import Interrupted
 from colme.errors import ColmeError, needs
 
 BAD_INPUT = 2
@@ -27,7 +29,10 @@ class Offer:
 
 
 COMMANDS = {
-    "demo": Offer("sim", "Watch thirty agents find their classes and learn their means together."),
+    "demo": Offer(
+        "sim",
+        "Watch agents learn their own means together, privately: what it is worth, in a minute.",
+    ),
     "theory": Offer(
         "sim",
         "Ask before joining: does it pay, from how many samples on, by how much, at which epsilon?",
@@ -138,12 +143,15 @@ def run(arguments: Sequence[str]) -> int:
     if not arguments or (len(arguments) == 1 and arguments[0] in groups):
         arguments = [*arguments, "--help"]
     command = typer.main.get_command(app)
+    warnings.showwarning = lambda message, *_, **__: _warn(message)
     try:
         _refuse_repeated(command, arguments)
         code: int = command.main(list(arguments), "colme", standalone_mode=False) or 0
         return _interrupted() if code == INTERRUPTED else code  # typer makes a code of it
     except (typer.Abort, KeyboardInterrupt):
         return _interrupted()
+    except Interrupted as interruption:
+        return _interrupted(str(interruption))
     except typer.BadParameter as error:
         return _refuse(error.format_message().replace("Input should be", "expected"))
     except typer.TyperException as error:
@@ -167,12 +175,13 @@ def _refuse_repeated(command: Any, arguments: Sequence[str]) -> None:
             )
 
 
-def _interrupted() -> int:
-    print(
-        "colme: interrupted; a study keeps what is finished, and the same command resumes it",
-        file=sys.stderr,
-    )
+def _interrupted(words: str = "interrupted") -> int:
+    print(f"colme: {words}", file=sys.stderr)
     return INTERRUPTED
+
+
+def _warn(message: Warning | str) -> None:
+    print(f"colme: warning: {message}", file=sys.stderr)
 
 
 def _refuse(reason: str) -> int:

@@ -7,7 +7,9 @@ import xarray as xr
 from rich.table import Table
 
 from colme.cli import running
+from colme.cli.folder import Folder, Force
 from colme.cli.running import Out, Seed, Threads
+from colme.cli.tables import show
 from colme.report import curves
 from colme.report.comparison import distinct_levels, label_of, systems_over_time
 from colme.sim.figures import comparison
@@ -21,6 +23,7 @@ def compare(
     quick: Annotated[bool, typer.Option("--quick", help="Fewer runs: about a minute.")] = False,
     seed: Seed = 1,
     threads: Threads = None,
+    force: Force = False,
 ) -> None:
     """Compare relay, tracking and the paper's with ColME, C-ColME, B-ColME, Private-ColME.
 
@@ -29,24 +32,31 @@ def compare(
     first two per round, averaged; relay's bytes are with framing and signatures, the others'
     without.
     """
+    settings = comparison.settings(quick=quick, seed=seed)
+    files = [f"{name}.nc" for name in settings]
+    asked = {"command": "compare", "quick": quick, "seed": seed}
+    folder = Folder.claim(out, asked, results=files, force=force)
     results = {
         name: running.run(scenario, out=out, threads=threads, label=name, name=name)
-        for name, scenario in comparison.settings(quick=quick, seed=seed).items()
+        for name, scenario in settings.items()
     }
     paths = curves.save(systems_over_time(results), out, "comparison")
     console = running.wide_console()
     lines = []
     for name, dataset in results.items():
         rows = _rows(dataset)
-        table = Table(*_COLUMNS, title=f"{name}: after {int(dataset.t[-1]):,} rounds")
+        table = Table(title=f"{name}: after {int(dataset.t[-1]):,} rounds")
+        for heading in _COLUMNS:
+            table.add_column(heading, justify="left" if heading == "system" else "right")
         for row in rows:
             table.add_row(*row)
-        console.print(table)
+        show(console, table)
         lines += [f"## {name}", "", _line(_COLUMNS), _line(["---"] * len(_COLUMNS))]
         lines += [*map(_line, rows), ""]
     written = out / "comparison.md"
     written.write_text("\n".join(lines))
-    console.print("Saved", *map(str, [*paths, written]), soft_wrap=True)
+    folder.finish([*(out / name for name in files), *paths, written])
+    console.print(folder.said, *map(str, [*paths, written]), soft_wrap=True)
 
 
 def _rows(dataset: xr.Dataset) -> list[list[str]]:

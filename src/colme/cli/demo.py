@@ -1,63 +1,71 @@
-"""`colme demo`: thirty real agents in memory."""
+"""`colme demo`: real agents in memory, and what they gain."""
 
+from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 from rich.console import Console
 from rich.progress import track
-from rich.table import Table
 
+from colme.cli import folder
+from colme.report import curves
+from colme.report.demonstration import demonstration
 from colme.sim.demonstration import AGENTS, DEGREE, MEANS, Demonstration, demonstrate
 
 
 def demo(
-    rounds: Annotated[int, typer.Option(help="Rounds, one sample per agent each.", min=1)] = 300,
+    out: Annotated[Path, typer.Option(help="Folder for the picture.")] = Path("demo"),
+    rounds: Annotated[int, typer.Option(help="Samples of each agent.", min=1)] = 600,
     epsilon: Annotated[
         float, typer.Option(help="Privacy of each sample (event level, replace-one); inf for none.")
-    ] = 4.0,
-    seed: Annotated[int, typer.Option(help="Seed of graph, classes, data and noise.", min=0)] = 1,
+    ] = 1.0,
+    seed: Annotated[int, typer.Option(help="Seed of graph, means, data and noise.", min=0)] = 1,
 ) -> None:
-    """Watch thirty agents find their classes and learn their means together.
+    """Watch agents learn their own means together, privately: what it is worth, in a minute.
 
-    Real agents exchange real messages in memory: each has ten neighbours and one of three means,
-    and sees nothing but its own samples and what its neighbours release.
+    Real agents exchange real messages in memory, with the recommended algorithm. Each sees nothing
+    but its own samples and what others release.
     """
-    console = Console()
+    folder.prepare(out)
+    console = Console(soft_wrap=True, highlight=False)
     steps = track(
-        range(rounds), "rounds", console=console, transient=True, disable=not console.is_terminal
+        range(1, rounds + 1),
+        f"{AGENTS} agents",
+        console=Console(stderr=True),
+        transient=True,
+        disable=not console.is_terminal,
     )
-    result = demonstrate(steps, epsilon=epsilon, seed=seed)
-    console.print(
-        f"{AGENTS} agents with {DEGREE} neighbours each, {rounds} rounds of one sample,"
-        f" epsilon = {epsilon:g} for each sample (event level, replace-one)"
+    result = demonstrate(rounds, steps, epsilon=epsilon, seed=seed)
+    paths = curves.save(demonstration(result, epsilon=epsilon), out, "demo")
+    for text in _told(result, epsilon, paths[0]):
+        console.print(text, markup=False)
+
+
+def _told(result: Demonstration, epsilon: float, picture: Path) -> list[str]:
+    alone, together, ideal = (
+        result.errors(one)[-1] for one in (result.local, result.together, result.ideal)
     )
-    console.print(_errors(result))
-    console.print(_groups(result))
-
-
-def _errors(result: Demonstration) -> Table:
-    table = Table(title="Root mean squared error")
-    for heading in ("class", "agents", "alone", "together", "all raw data shared"):
-        table.add_column(heading, justify="right")
-    rows = [(f"mean {mean:g}", result.truth == mean) for mean in MEANS]
-    for name, members in [*rows, ("all", np.full(AGENTS, True))]:
-        errors = (
-            f"{np.sqrt(np.mean((answer - result.truth)[members] ** 2)):.5f}"
-            if members.any()
-            else "-"
-            for answer in (result.local, result.estimate, result.ideal)
-        )
-        table.add_row(name, str(members.sum()), *errors)
-    return table
-
-
-def _groups(result: Demonstration) -> Table:
-    table = Table(title="The class structure they found")
-    for heading in ("group", "members", "true means"):
-        table.add_column(heading)
-    for number, group in enumerate(np.unique(result.group), start=1):
-        members = np.flatnonzero(result.group == group)
-        means = ", ".join(f"{mean:g}" for mean in np.unique(result.truth[members]))
-        table.add_row(str(number), " ".join(map(str, members)), means)
-    return table
+    samples, means = int(result.rounds[-1]), ", ".join(f"{mean:g}" for mean in MEANS)
+    return [
+        f"Together they are off by {together:.4f}, alone by {alone:.4f}: as if everybody had"
+        f" {result.samples_saved:.1f} times as many samples.",
+        "",
+        f"{AGENTS} agents with {DEGREE} neighbours each took {samples:,} samples each; their true"
+        f" means are {means}, and nobody knows who is like it.",
+        "No sample left an agent: what others saw is pure epsilon-differentially private for each"
+        f" sample, epsilon = {epsilon:g} (event level, replace-one, counts public).",
+        "",
+        f"  alone     {alone:.4f}  Local: the mean of one's own samples",
+        f"  together  {together:.4f}  relay: one's own samples and what everybody has released",
+        f"  at best   {ideal:.4f}  Ideal: all raw data of all who are alike, which nobody has",
+        "  (root mean squared errors)",
+        "",
+        f"The picture: {picture}",
+        "",
+        "What to do next:",
+        "  would it pay for you?     colme study records.csv --site ... --value ... --bounds 0,10"
+        " --epsilon 1 --out study",
+        "  another setting           colme simulate --agents 100 --degree 8 --out result",
+        "  real processes and TLS    colme fleet",
+        "  the paper's figure        colme reproduce figure1 --quick --out figure1",
+    ]

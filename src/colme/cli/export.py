@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from colme.cli.running import prepare_folder
+from colme.cli import folder as folders
 from colme.sim.study import load, save_csv, table
 
 
@@ -22,6 +22,6 @@ def export(
     if out is None:
         table(dataset, of).to_csv(sys.stdout, index=False)
         return
-    prepare_folder(out.parent)
+    folders.prepare(out.parent)
     save_csv(dataset, out, of=of)
     typer.echo(out)

@@ -15,6 +15,7 @@ from rich.live import Live
 from rich.table import Table
 
 from colme.algorithms import ALGORITHMS, ALIASES, resolved
+from colme.cli.tables import show
 from colme.cli.values import numbers
 from colme.node.trial import Fleet, Outcome, Plan, Sight, outcome, prepare
 
@@ -74,7 +75,7 @@ def fleet(
     if as_json:
         typer.echo(json.dumps(asdict(result)))
     else:
-        console.print(_table(sights, plan))
+        show(console, _table(sights, plan))
         _print_sums(console, result)
         if keep is not None:
             console.print(f"identities, configurations, states and logs are in {keep}")

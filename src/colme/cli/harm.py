@@ -11,11 +11,17 @@ import xarray as xr
 from rich.table import Table
 
 from colme.cli import running
+from colme.cli.folder import Folder, Force
 from colme.cli.running import Out, Seed, Threads
+from colme.cli.tables import show
 from colme.errors import ConfigError
 from colme.sim.figures import harm as cells
 from colme.sim.figures.readings import Measured, Reading
 from colme.sim.scenario import Scenario
+from colme.sim.study import Checkpoint
+
+MARKDOWN, DATA = "harm.md", "harm.json"
+"""The files."""
 
 _COLUMNS = ("cell", "what", "measured", "bar", "goal", "verdict")
 
@@ -66,6 +72,7 @@ def harm(
     ] = None,
     seed: Seed = 1,
     threads: Threads = None,
+    force: Force = False,
 ) -> None:
     """Hold relay against its bars: gains, harm, coverage, liars, graphs and traffic.
 
@@ -76,6 +83,8 @@ def harm(
     if not chosen:
         names = ", ".join(row.name for row in cells.rows(seed=seed, quick=quick))
         raise ConfigError("--only", only, f"a part of one of these: {names}")
+    asked = {"command": "reproduce harm", "quick": quick, "only": only, "seed": seed}
+    folder = Folder.claim(out, asked, results=[MARKDOWN, DATA], force=force)
     console = running.wide_console()
     lines: list[Line] = []
     for number, row in enumerate(chosen, start=1):
@@ -85,15 +94,21 @@ def harm(
         lines += [_line(row.name, one, one.read(data, beside)) for one in row.readings]
         if not console.is_terminal:
             console.print(label, "done", soft_wrap=True, highlight=False)
-    console.print(_table(lines))
+    show(console, _table(lines))
     paths = _write(lines, out)
+    folder.finish(paths)
     passed = sum(line.meets_bar for line in lines)
-    console.print(f"{passed} of {len(lines)} pass.  Saved", *map(str, paths), soft_wrap=True)
+    saved = [folder.said, *map(str, paths)]
+    console.print(f"{passed} of {len(lines)} pass. ", *saved, soft_wrap=True)
 
 
 def _studied(scenario: Scenario, out: Path, threads: int | None, label: str) -> xr.Dataset:
     """Of one degree and epsilon, batch by batch."""
-    dataset = running.run_once(scenario, out=out / "cells", threads=threads, label=label)
+    # Under a name that no other study has: whatever was asked before, a cell serves again.
+    name = Checkpoint.identity(scenario)
+    dataset = running.run(
+        scenario, out=out / "cells", threads=threads, label=label, name=name, by_batch=True
+    )
     return dataset.isel(degree=0, epsilon=0)
 
 
@@ -127,7 +142,7 @@ def _table(lines: Sequence[Line]) -> Table:
 def _write(lines: Sequence[Line], out: Path) -> list[Path]:
     """As Markdown for people and JSON for programs."""
     rows = [list(_COLUMNS), ["---"] * len(_COLUMNS), *(line.texts for line in lines)]
-    markdown, data = out / "harm.md", out / "harm.json"
+    markdown, data = out / MARKDOWN, out / DATA
     markdown.write_text("".join(f"| {' | '.join(row)} |\n" for row in rows))
     data.write_text(json.dumps([asdict(line) for line in lines], indent=1) + "\n")
     return [markdown, data]

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from colme.cli.running import prepare_folder
+from colme.cli import folder as folders
 from colme.cli.values import numbers, whole_numbers, words
 from colme.errors import ConfigError
 from colme.report import curves
@@ -50,6 +50,8 @@ def plot(
 
     class_mse --over-local shows who is harmed: above 1, a class had better stayed alone.
     """
+    if result.is_dir():
+        folders.refuse_unfinished(result)
     dataset = load(result)
     drawing = Drawing(
         quantity=quantity,
@@ -63,8 +65,10 @@ def plot(
         size=None if size is None else _size(size),
     )
     folder = out or (result if result.is_dir() else result.parent)
-    prepare_folder(folder)
-    for path in curves.save(draw(dataset, drawing), folder, drawing.name, words(formats)):
+    folders.prepare(folder)
+    paths = curves.save(draw(dataset, drawing), folder, drawing.name, words(formats))
+    folders.add(folder, paths)
+    for path in paths:
         typer.echo(path)
 
 

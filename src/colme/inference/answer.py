@@ -7,7 +7,7 @@ from math import isfinite
 import numpy as np
 
 from colme.errors import InvalidValue
-from colme.inference.answers import Owners, answers
+from colme.inference.answers import Owners, Releases, answers
 from colme.inference.mixture import Models
 from colme.inference.table import releases
 from colme.protocol.board.record import VERSION, Record
@@ -64,6 +64,20 @@ def posterior(own: Own, records: Sequence[Record], *, warm: Models | None = None
 
     `warm` are the models of the last answer: with them the next takes a tenth of the time.
     """
+    _, board, owners = tables(own, records)
+    found = answers(board, owners, warm=[warm])
+    return Posterior(
+        value=float(found.value[0]),
+        sd=float(found.sd[0]),
+        margin=float(found.margin[0]),
+        trust=float(found.trust[0]),
+        class_size=float(found.class_size[0]),
+        models=found.models[0],
+    )
+
+
+def tables(own: Own, records: Sequence[Record]) -> tuple[list[Record], Releases, Owners]:
+    """The records that may be used; these, and who asks, as arrays."""
     usable = [
         record
         for record in records
@@ -80,13 +94,4 @@ def posterior(own: Own, records: Sequence[Record], *, warm: Models | None = None
         half_range=np.array([half_range]),
         index=np.array(mine[:1] or [-1]),
     )
-    board = releases(usable, origin=(lo + hi) / 2, unit=half_range)
-    found = answers(board, owners, warm=[warm])
-    return Posterior(
-        value=float(found.value[0]),
-        sd=float(found.sd[0]),
-        margin=float(found.margin[0]),
-        trust=float(found.trust[0]),
-        class_size=float(found.class_size[0]),
-        models=found.models[0],
-    )
+    return usable, releases(usable, origin=(lo + hi) / 2, unit=half_range), owners

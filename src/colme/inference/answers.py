@@ -12,7 +12,7 @@ from colme.inference.em import Floats
 from colme.inference.mixture import Models, fit
 from colme.inference.posterior import Believers, Ints, Moments, moments
 from colme.inference.quantiles import quantiles
-from colme.inference.variances import average, own_error
+from colme.inference.variances import Average, average, own_error
 from colme.rules.interval import QUANTILE, empirical_margin, known_variance_margin
 
 Bools = NDArray[np.bool_]
@@ -117,7 +117,7 @@ def answers(
     `warm`: the models of these owners' last answers.
     """
     found = _alone(owners)
-    board, owners = _drawn(board, owners)
+    board, owners = drawn(board, owners)
     if board.x.size < FEWEST - 1:
         return found
     overall = average(board.variance, board.error)
@@ -127,9 +127,8 @@ def answers(
     public = np.clip(overall.shrunk(board.variance, board.error), 0.0, largest)
     x = (board.x - board.origin) / board.unit
     v = (board.data * public + board.noise * largest) / board.unit**2
-    error = own_error(owners.variance, owners.count, owners.known, overall.mean)
-    sigma2 = np.minimum(overall.shrunk(owners.variance, error), owners.half_range**2)
-    asking = (sigma2 > 0) & _usual(owners, sigma2)
+    sigma2 = taken_for(owners, overall)
+    asking = (sigma2 > 0) & usual(owners, sigma2)
     models: list[Models | None] = [None] * owners.mean.size
     for near, who in _groups(public, sigma2, owners.index, asking):
         v_near = _within_reach(v[near])
@@ -161,7 +160,7 @@ def _alone(owners: Owners) -> Answers:
     )
 
 
-def _drawn(board: Releases, owners: Owners) -> tuple[Releases, Owners]:
+def drawn(board: Releases, owners: Owners) -> tuple[Releases, Owners]:
     """Without what nobody can have drawn."""
     if board.x.size < FEWEST:
         return board, owners
@@ -169,7 +168,7 @@ def _drawn(board: Releases, owners: Owners) -> tuple[Releases, Owners]:
     if left.all():
         return board, owners
     place = np.where(left, np.cumsum(left) - 1, -1)
-    drawn = replace(
+    honest = replace(
         board,
         x=board.x[left],
         data=board.data[left],
@@ -178,7 +177,7 @@ def _drawn(board: Releases, owners: Owners) -> tuple[Releases, Owners]:
         variance=board.variance[left],
         error=board.error[left],
     )
-    return drawn, replace(owners, index=np.where(owners.index < 0, -1, place[owners.index]))
+    return honest, replace(owners, index=np.where(owners.index < 0, -1, place[owners.index]))
 
 
 def _within_reach(v: Floats) -> Floats:
@@ -215,7 +214,19 @@ def _margins_alone(owners: Owners) -> Floats:
     return np.maximum(margins, np.where(same, never_seen, 0.0))
 
 
-def _usual(owners: Owners, sigma2: Floats) -> Bools:
+def taken_for(owners: Owners, overall: Average) -> Floats:
+    """The variance that each owner is taken to have: its own, drawn to the average."""
+    error = own_error(owners.variance, owners.count, owners.known, overall.mean)
+    return np.minimum(overall.shrunk(owners.variance, error), owners.half_range**2)
+
+
+def alike(public: Floats, sigma2: float) -> Bools:
+    """Whose variance is within a factor of this one."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.abs(np.log(public) - np.log(sigma2)) <= log(ALIKE))
+
+
+def usual(owners: Owners, sigma2: Floats) -> Bools:
     """Whose samples vary about as much as they are taken to: like with like holds for oneself too.
 
     Events that are rare may not have happened yet. Samples that were all the same are never usual.

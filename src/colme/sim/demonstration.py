@@ -1,71 +1,76 @@
-"""Thirty agents in memory: what they answer together, alone, and with all raw data at hand."""
+"""Forty-eight agents in memory: what they answer together, alone, and with all raw data at hand."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-from colme.graph import Graph, IntArray
+from colme.graph import IntArray
 from colme.network import Network
 from colme.privacy.mechanism import SeededLaplace
-from colme.rules.decision import Bernstein, PowerTheta
+from colme.rules.release import Profile
 from colme.sim.graphs import random_classes, random_regular
-from colme.sim.in_memory import FloatArray, Population, estimates, run_round
+from colme.sim.in_memory import FloatArray, agent_name, run_round
 
-AGENTS = 30
-DEGREE = 10
-MEANS = (0.2, 0.4, 0.8)
-SIGMA = 0.1
-THETA = PowerTheta(3, 1 / 5)
+AGENTS = 48
+DEGREE = 4
+MEANS = (0.3, 0.5, 0.7)
+HALF_RANGE = 0.29
+"""Samples are uniform, as far as this from the mean; all know that they lie between 0 and 1."""
+FIRST, ASKED = 10, 9
+"""Everybody is asked from this round on, so often, evenly spaced on a log scale."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demonstration:
-    """Every agent's truth and answers, and the group it ended up in."""
+    """Everybody's truth, [agents], and answers in some rounds, [rounds, agents]."""
 
+    rounds: IntArray
     truth: FloatArray
     local: FloatArray
-    estimate: FloatArray
+    """Of the exact mean of one's own samples."""
+    together: FloatArray
+    """With relay."""
     ideal: FloatArray
-    group: IntArray
+    """Of the exact means of all who have the same truth: nobody could know these."""
+
+    def errors(self, answers: FloatArray) -> FloatArray:
+        """Root mean squared, over agents."""
+        return np.asarray(np.sqrt(((answers - self.truth) ** 2).mean(axis=1)))
+
+    @property
+    def samples_saved(self) -> float:
+        """How many times as many samples each would have needed alone, for the last answers."""
+        alone, together = (self.errors(one)[-1] for one in (self.local, self.together))
+        return float((alone / together) ** 2)
 
 
-def demonstrate(rounds: Iterable[int], *, epsilon: float, seed: int) -> Demonstration:
-    """One round for each item of `rounds`, in the manner of Sec. V but on a small scale."""
+def demonstrate(rounds: int, steps: Iterable[int], *, epsilon: float, seed: int) -> Demonstration:
+    """`steps` are 1 to `rounds`, a sample for everybody in each, with the recommended algorithm."""
     generator = np.random.default_rng(seed)
-    population = Population(
-        graph=random_regular(AGENTS, DEGREE, generator),
-        classes=random_classes(AGENTS, len(MEANS), generator),
-        means=MEANS,
-        sigma=SIGMA,
-        epsilon=epsilon,
+    graph = random_regular(AGENTS, DEGREE, generator)
+    truth = np.asarray(MEANS)[random_classes(AGENTS, len(MEANS), generator)]
+    network = Network.of_equals(
+        {
+            agent_name(a): [agent_name(b) for b in graph.neighbours(a).tolist()]
+            for a in range(AGENTS)
+        },
+        profile=Profile.bounded(0, 1, epsilon=epsilon),
+        noise=SeededLaplace(generator),
     )
-    network = population.network(lambda _: Bernstein(THETA), SeededLaplace(generator))
-    for _ in rounds:
-        run_round(network, population.samples(generator))
-    local = np.array([agent.estimate.local for agent in network.agents.values()])
+    asked = np.unique(np.rint(np.geomspace(min(FIRST, rounds), rounds, ASKED)).astype(np.int64))
+    together, local = [], []
+    for t in steps:
+        run_round(network, truth + generator.uniform(-HALF_RANGE, HALF_RANGE, AGENTS))
+        if t in asked:
+            answers = [agent.estimate for agent in network.agents.values()]
+            together.append([one.value for one in answers])
+            local.append([one.local for one in answers])
+    alone = np.array(local)
     return Demonstration(
-        truth=population.truth,
-        local=local,
-        estimate=estimates(network),
-        ideal=_average_within(population.graph.components(population.classes), local),
-        group=_found_graph(network).components(np.zeros(AGENTS, dtype=np.int64)),
-    )
-
-
-def _average_within(component: IntArray, values: FloatArray) -> FloatArray:
-    sums = np.bincount(component, weights=values)
-    return (sums / np.maximum(np.bincount(component), 1))[component]
-
-
-def _found_graph(network: Network) -> Graph:
-    """The edges that the agents use: where both ends take each other for one of their class."""
-    return Graph.from_edges(
-        (
-            (int(name), int(peer))
-            for name, agent in network.agents.items()
-            for peer in agent.accepted
-            if name in network.agents[peer].accepted
-        ),
-        len(network.agents),
+        rounds=asked,
+        truth=truth,
+        local=alone,
+        together=np.array(together),
+        ideal=np.stack([alone[:, truth == mean].mean(axis=1) for mean in truth], axis=1),
     )

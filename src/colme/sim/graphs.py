@@ -1,6 +1,7 @@
 """Communication graphs: random families, and lists of edges."""
 
 from collections.abc import Iterator
+from math import isqrt
 from pathlib import Path
 
 import networkx as nx
@@ -19,9 +20,7 @@ def random_regular(agents: int, degree: int, generator: Generator) -> Graph:
     and are paired again. Where none of the ends left can be paired, the whole draw starts over.
     (networkx's takes six times as long at 200 agents of degree 20, three times at 100,000.)
     """
-    require_degree(agents, degree)
-    if agents * degree % 2:
-        raise ConfigError("degree", degree, f"an even one: {agents} agents x {degree} is odd")
+    require_regular(agents, degree)
     while True:
         edges = _pair_up(agents, degree, generator)
         if edges is not None:
@@ -32,6 +31,35 @@ def require_degree(agents: int, degree: float) -> None:
     """Refuse a degree that no graph has."""
     if not 0 <= degree < agents:
         raise ConfigError("degree", degree, f"0 to agents - 1 = {agents - 1}")
+
+
+def require_regular(agents: int, degree: int) -> None:
+    """Refuse a degree that not everybody can have."""
+    require_degree(agents, degree)
+    if agents * degree % 2:
+        raise ConfigError("degree", degree, f"an even one: {agents} agents x {degree} is odd")
+
+
+def require_ring(agents: int, degree: int) -> None:
+    """Refuse a degree that has no half."""
+    require_degree(agents, degree)
+    if degree % 2:
+        raise ConfigError("degree", degree, "an even one, half on each side of the ring")
+
+
+def require_joining(agents: int, degree: int) -> None:
+    """Refuse a degree of which nobody who joins could make half."""
+    require_degree(agents, degree)
+    if degree < 2 or degree % 2:
+        raise ConfigError("degree", degree, "an even one, at least 2")
+
+
+def side_of_grid(agents: int) -> int:
+    """Of a square of so many agents."""
+    side = isqrt(agents)
+    if side * side != agents or side < 3:
+        raise ConfigError("agents", agents, "a square number of at least 9, for a grid")
+    return side
 
 
 def _pair_up(agents: int, degree: int, generator: Generator) -> IntArray | None:
@@ -70,25 +98,19 @@ def erdos_renyi(agents: int, degree: float, generator: Generator) -> Graph:
 
 def small_world(agents: int, degree: int, rewired: float, generator: Generator) -> Graph:
     """Watts and Strogatz: a ring of near neighbours with a share of the edges rewired."""
-    require_degree(agents, degree)
-    if degree % 2:
-        raise ConfigError("degree", degree, "an even one, half on each side of the ring")
+    require_ring(agents, degree)
     return Graph.from_networkx(nx.watts_strogatz_graph(agents, degree, rewired, _seed(generator)))
 
 
 def scale_free(agents: int, degree: int, generator: Generator) -> Graph:
     """Barabasi and Albert: everyone who joins links to degree / 2 others, popular ones first."""
-    require_degree(agents, degree)
-    if degree < 2 or degree % 2:
-        raise ConfigError("degree", degree, "an even one, at least 2")
+    require_joining(agents, degree)
     return Graph.from_networkx(nx.barabasi_albert_graph(agents, degree // 2, _seed(generator)))
 
 
 def grid(agents: int) -> Graph:
     """A square grid that closes upon itself, so that everyone has four neighbours."""
-    side = round(agents**0.5)
-    if side * side != agents or side < 3:
-        raise ConfigError("agents", agents, "a square number of at least 9, for a grid")
+    side = side_of_grid(agents)
     return Graph.from_networkx(nx.grid_2d_graph(side, side, periodic=True))
 
 

@@ -4,7 +4,7 @@ from colme.studies.errands import ERRANDS, Errand
 from colme.studies.findings import Curve, SiteResult
 from colme.studies.question import Question
 from colme.studies.result import StudyResult
-from colme.studies.runner import work
+from colme.studies.runner import kept_in, work
 from colme.studies.studying import answer, prepare, study
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "SiteResult",
     "StudyResult",
     "answer",
+    "kept_in",
     "prepare",
     "study",
     "work",

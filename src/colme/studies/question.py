@@ -1,6 +1,7 @@
 """What a study is asked: whose data, which algorithms at which epsilon, over which graph."""
 
 import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
@@ -50,24 +51,30 @@ class Question:
     seed: int
 
     @property
+    def facts(self) -> dict[str, Any]:
+        """All that the answer depends on, as plain data: of rows and edges, a hash."""
+        rows = hashlib.sha256(repr(self.sites.names).encode())
+        for values in self.sites.values:
+            rows.update(values.tobytes())
+        edges = self.links.edges
+        return {
+            "rows": rows.hexdigest()[:16],
+            "bounds": list(self.sites.bounds),
+            "degree": self.links.degree,
+            "edges": edges and hashlib.sha256(repr(edges).encode()).hexdigest()[:16],
+            "mode": self.mode,
+            "epsilon": list(self.epsilons),
+            "algorithms": [json.loads(table.model_dump_json()) for table in self.algorithms],
+            "runs": self.runs,
+            "samples": self.samples,
+            "seed": self.seed,
+        }
+
+    @property
     def identity(self) -> str:
         """A name that no other question and no other version has."""
-        digest = hashlib.sha256(__version__.encode())
-        facts = (
-            self.sites.names,
-            self.sites.bounds,
-            self.links,
-            self.mode,
-            self.epsilons,
-            [table.model_dump_json() for table in self.algorithms],
-            self.runs,
-            self.samples,
-            self.seed,
-        )
-        digest.update(repr(facts).encode())
-        for values in self.sites.values:
-            digest.update(values.tobytes())
-        return digest.hexdigest()[:16]
+        everything = json.dumps([__version__, self.facts]).encode()
+        return hashlib.sha256(everything).hexdigest()[:16]
 
     @property
     def profiles(self) -> list[Profile]:

@@ -14,7 +14,8 @@ from colme.studies.question import Question
 
 PAGE, OBJECT, SITES, CURVES = "study.html", "study.json", "sites.csv", "curves.csv"
 FIGURE = "study.svg"
-"""The files of a study."""
+FILES = (PAGE, OBJECT, SITES, CURVES, FIGURE)
+"""Of a study, in the order in which they are named."""
 
 TITLE = "Would it have paid to learn together?"
 
@@ -86,7 +87,7 @@ class StudyResult:
         """The page, the JSON, both tables as CSV, and the curves as a figure of its own."""
         out = Path(folder)
         out.mkdir(parents=True, exist_ok=True)
-        paths = [out / name for name in (PAGE, OBJECT, SITES, CURVES, FIGURE)]
+        paths = [out / name for name in FILES]
         paths[0].write_text(self.page(), encoding="utf-8")
         paths[1].write_text(json.dumps(self.as_plain(), allow_nan=False) + "\n", encoding="utf-8")
         names = [field.name for field in fields(SiteResult) if field.name != "gains"]

@@ -1,12 +1,10 @@
 """Runs a study in batches on several threads, keeps what is finished, and goes on from there."""
 
-import os
 import threading
 from collections.abc import Callable
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from pathlib import Path
 
-from colme.sim.study import Checkpoint
+from colme.sim.study import Checkpoint, Stopped, on_threads
 from colme.studies.playing import Part, lanes_for, play
 from colme.studies.question import Question
 
@@ -14,13 +12,14 @@ Report = Callable[[int], None]
 """Hears how many run-rounds have been done since it was called last."""
 
 
-class _Stopped(Exception):  # noqa: N818 (not an error)
-    """Ends a batch that nobody wants any more."""
-
-
 def work(question: Question) -> int:
     """Run-rounds in all."""
     return question.runs * question.samples
+
+
+def kept_in(question: Question, out: Path) -> Path:
+    """Where finished batches are, until all are."""
+    return out / f"unfinished-{question.identity}"
 
 
 def played(
@@ -34,13 +33,13 @@ def played(
 
     With `out`, finished ones are kept there until all are, and not computed again.
     """
-    checkpoint = None if out is None else Checkpoint(out / f"unfinished-{question.identity}")
+    checkpoint = None if out is None else Checkpoint(kept_in(question, out))
     lanes = lanes_for(question.runs)
     stop, lock = threading.Event(), threading.Lock()
 
     def tell(run_rounds: int) -> None:
         if stop.is_set():
-            raise _Stopped
+            raise Stopped
         with lock:
             report(run_rounds)
 
@@ -56,15 +55,7 @@ def played(
             checkpoint.save(name, part)
         return part
 
-    with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
-        futures = [pool.submit(run, first) for first in range(0, question.runs, lanes)]
-        try:
-            for future in wait(futures, return_when=FIRST_EXCEPTION).done:
-                future.result()  # raises what went wrong
-        finally:
-            stop.set()
-            pool.shutdown(cancel_futures=True)
-    parts = [future.result() for future in futures]
+    parts = on_threads(run, range(0, question.runs, lanes), threads=threads, stop=stop)
     if checkpoint:
         checkpoint.remove()
     return parts

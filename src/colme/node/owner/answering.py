@@ -7,21 +7,17 @@ from time import time
 
 import numpy as np
 
-from colme.inference.answers import FEWEST
 from colme.inference.mixture import Models
+from colme.inference.obstacles import obstacle
 from colme.node.boards import BoardsDriver
 from colme.node.driving import AgentDriver
+from colme.node.owner import why
 from colme.node.owner.answer import Answer
 from colme.protocol.agent import Agent
 from colme.protocol.board.evidence import Evidence
 from colme.protocol.board.record import Record
 from colme.protocol.events import Estimate
 from colme.relay import Relay
-
-ALONE_IN_ROUNDS = "no neighbour looks alike so far, or noise is large beside the data"
-TOO_FEW = "too few others have released anything under these bounds"
-NOT_ALIKE = "others' samples vary otherwise, or how they vary is not known well enough yet"
-PRECISE_ALONE = "what others tell adds little to these samples, or does not fit them"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +58,11 @@ class Answering:
         algorithm = driver.agent.settings.algorithm
         assert isinstance(algorithm, Relay)
         estimate, self._learned = await asyncio.to_thread(algorithm.answer, evidence, self._learned)
+        reason = None
+        if not estimate.collaborative:
+            found = await asyncio.to_thread(obstacle, algorithm.own(evidence), evidence.records)
+            schedule = algorithm.schedule_for(driver.agent.settings.profile, evidence.origin)
+            reason = why.with_a_board(found, first_release=schedule.next_end(0))
         models = self._learned if isinstance(self._learned, Models) else None
         others = _of_others(evidence)
         used = others if models is not None else ()
@@ -71,21 +72,22 @@ class Answering:
             records=len(used),
             classes=None if models is None else _classes(models),
             oldest=None,
-            why=None if estimate.collaborative else _why(others, models),
+            why=reason,
         )
         oldest = min((came[one.origin] for one in used if one.origin in came), default=None)
         return _Kept(made_of, answer, oldest)
 
 
 def _in_rounds(agent: Agent) -> Answer:
-    estimate = agent.estimate
+    estimate, neighbours = agent.estimate, len(agent.settings.neighbours)
+    alike = estimate.class_size - 1
     return Answer(
         **_value_and_interval(estimate, agent.settings.profile.bounds),
         samples=agent.counts.taken,
-        records=estimate.class_size - 1 if estimate.collaborative else 0,
+        records=alike if estimate.collaborative else 0,
         classes=None,
         oldest=None,
-        why=None if estimate.collaborative else ALONE_IN_ROUNDS,
+        why=None if estimate.collaborative else why.in_rounds(alike, neighbours),
     )
 
 
@@ -110,9 +112,3 @@ def _of_others(evidence: Evidence) -> Sequence[Record]:
 def _classes(models: Models) -> int:
     """Of the model that is most probable."""
     return int(models.models[int(np.argmax(models.probabilities))].means.size)
-
-
-def _why(others: Sequence[Record], models: Models | None) -> str:
-    if models is not None:
-        return PRECISE_ALONE
-    return NOT_ALIKE if len(others) >= FEWEST - 1 else TOO_FEW

@@ -271,6 +271,11 @@ class Engine(ABC):
     work: ClassVar[float] = 1.0
     """What an agent-round takes, in those of the paper's kernel: for the report of progress."""
 
+    bytes_of_agent: ClassVar[float] = 130
+    bytes_of_neighbour: ClassVar[float] = 16
+    """What an agent's state takes at one epsilon in one lane, without its neighbours and for each:
+    measured of tracking and relay in single precision, to say beforehand whether a study fits."""
+
     rounding: ClassVar[float] = 0.1
     """The largest `study.precision.rounding` at which single precision costs it next to nothing."""
 

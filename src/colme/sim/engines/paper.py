@@ -89,6 +89,8 @@ class PaperEngine(Engine):
     """All entrants at once, in the lanes of a register."""
 
     rounding: ClassVar[float] = 0.03
+    bytes_of_agent: ClassVar[float] = 30
+    bytes_of_neighbour: ClassVar[float] = 4
 
     @classmethod
     def prepare(cls, setting: Setting, entrants: Sequence[Entrant]) -> list[_Prepared]:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from numpy.random import Generator
+from numpy.random import Generator, default_rng
 from pydantic import BeforeValidator, Field, model_validator
 
 from colme.configuration import Table, of_kind
@@ -29,6 +29,13 @@ class Family(Table):
     def degrees(self) -> list[int]:
         """The degrees to study, for families that have one; else a single placeholder."""
         return [0]
+
+    def mean_degree(self, agents: int, degree: int) -> float:
+        """Neighbours of an agent, about: for a guess at the memory it takes."""
+        return degree
+
+    def check(self, agents: int, degree: int) -> None:
+        """Whether there is such a graph. One of millions takes minutes to draw: none is drawn."""
 
     def draw(self, agents: int, degree: int, generator: Generator) -> Graph:
         """A graph of this family."""
@@ -56,6 +63,10 @@ class RandomRegular(WithDegree):
 
     family: Literal["random-regular"] = "random-regular"
 
+    def check(self, agents: int, degree: int) -> None:
+        """The ends of edges have to come in pairs."""
+        graphs.require_regular(agents, degree)
+
     def draw(self, agents: int, degree: int, generator: Generator) -> Graph:
         """By pairing free ends."""
         return graphs.random_regular(agents, degree, generator)
@@ -65,6 +76,10 @@ class ErdosRenyi(WithDegree):
     """Every edge is there with the same probability."""
 
     family: Literal["erdos-renyi"]
+
+    def check(self, agents: int, degree: int) -> None:
+        """Any degree will do that there can be."""
+        graphs.require_degree(agents, degree)
 
     def draw(self, agents: int, degree: int, generator: Generator) -> Graph:
         """Of this mean degree."""
@@ -78,6 +93,10 @@ class SmallWorld(WithDegree):
     rewired: float = Field(0.1, ge=0, le=1)
     """Of the edges, that lead anywhere."""
 
+    def check(self, agents: int, degree: int) -> None:
+        """The ring has two sides."""
+        graphs.require_ring(agents, degree)
+
     def draw(self, agents: int, degree: int, generator: Generator) -> Graph:
         """With half of the neighbours on each side of the ring."""
         return graphs.small_world(agents, degree, self.rewired, generator)
@@ -87,6 +106,10 @@ class ScaleFree(WithDegree):
     """Who joins links to the popular (Barabasi and Albert)."""
 
     family: Literal["scale-free"]
+
+    def check(self, agents: int, degree: int) -> None:
+        """Who joins makes half of the degree."""
+        graphs.require_joining(agents, degree)
 
     def draw(self, agents: int, degree: int, generator: Generator) -> Graph:
         """Of this mean degree."""
@@ -98,6 +121,14 @@ class Grid(Family):
 
     family: Literal["grid"]
 
+    def mean_degree(self, agents: int, degree: int) -> float:
+        """To four sides."""
+        return 4
+
+    def check(self, agents: int, degree: int) -> None:
+        """It is a square."""
+        graphs.side_of_grid(agents)
+
     def draw(self, agents: int, degree: int, generator: Generator) -> Graph:
         """Four neighbours each."""
         return graphs.grid(agents)
@@ -107,6 +138,10 @@ class Complete(Family):
     """Everyone a neighbour of everyone."""
 
     family: Literal["complete"]
+
+    def mean_degree(self, agents: int, degree: int) -> float:
+        """All the others."""
+        return agents - 1
 
     def draw(self, agents: int, degree: int, generator: Generator) -> Graph:
         """All edges there can be."""
@@ -129,6 +164,14 @@ class Listed(Family):
         if (self.file is None) == (self.edges is None):
             raise ConfigError("family", "edges", "a file or a list of edges with it")
         return self
+
+    def mean_degree(self, agents: int, degree: int) -> float:
+        """As the list has it; of a file it is not known yet."""
+        return 2 * len(self.edges or []) / agents
+
+    def check(self, agents: int, degree: int) -> None:
+        """Whether all edges are between two of these agents."""
+        self.draw(agents, degree, default_rng(0))
 
     def draw(self, agents: int, degree: int, generator: Generator) -> Graph:
         """The same every time."""

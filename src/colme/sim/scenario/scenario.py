@@ -135,7 +135,7 @@ class Scenario(Table):
         self.profiles()
         self._check_options()
         for degree in self.graph.degrees:
-            self.graph.draw(self.agents, degree, np.random.default_rng(0))
+            self.graph.check(self.agents, degree)
 
     def _check_agents(self) -> None:
         """Whether what each agent has of its own is there for each."""

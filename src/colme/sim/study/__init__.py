@@ -6,9 +6,11 @@ from colme.sim.study.kept import kinds_to_keep
 from colme.sim.study.overview import SummaryRow, summary, title
 from colme.sim.study.precision import precision
 from colme.sim.study.results import RESULT, Results, load, save
+from colme.sim.study.room import room_for
 from colme.sim.study.runner import simulate, work
 from colme.sim.study.study import Study
 from colme.sim.study.tables import TABLES, save_csv, table
+from colme.sim.study.threads import Stopped, on_threads
 
 __all__ = [
     "RESULT",
@@ -16,11 +18,14 @@ __all__ = [
     "Batch",
     "Checkpoint",
     "Results",
+    "Stopped",
     "Study",
     "SummaryRow",
     "kinds_to_keep",
     "load",
+    "on_threads",
     "precision",
+    "room_for",
     "save",
     "save_csv",
     "simulate",

@@ -1,9 +1,7 @@
 """Runs a scenario in batches, on several threads, and survives being stopped."""
 
-import os
 import threading
 from collections.abc import Callable, Iterable
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 
 import numpy as np
 import xarray as xr
@@ -19,15 +17,12 @@ from colme.sim.study.precision import precision
 from colme.sim.study.quantities import AllRuns, Sums
 from colme.sim.study.results import Results
 from colme.sim.study.study import Study
+from colme.sim.study.threads import Stopped, on_threads
 
 Report = Callable[[int], None]
 
 SEGMENT = 150_000_000
 """Agent-rounds computed between two reports of progress: a fraction of a second."""
-
-
-class Stopped(Exception):  # noqa: N818 (not an error)
-    """Ends a batch that nobody wants any more."""
 
 
 def work(scenario: Scenario) -> int:
@@ -84,7 +79,8 @@ def simulate(
             with lock:
                 report(run_rounds)
 
-    def run(study: int, first: int) -> Sums:
+    def run(place: tuple[int, int]) -> Sums:
+        study, first = place
         runs = min(studies[study].lanes, scenario.runs - first)
         # All that a batch depends on besides the scenario: another is not to be taken for it.
         rows = len(studies[study].recorded)
@@ -107,15 +103,7 @@ def simulate(
             checkpoint.save(name, sums)
         return sums
 
-    with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
-        futures = [pool.submit(run, *batch) for batch in batches]
-        try:
-            for future in wait(futures, return_when=FIRST_EXCEPTION).done:
-                future.result()  # raises what went wrong
-        finally:
-            stop.set()
-            pool.shutdown(cancel_futures=True)
-    sums = [future.result() for future in futures]
+    sums = on_threads(run, batches, threads=threads, stop=stop)
     per_study = [
         [s for (study, _), s in zip(batches, sums, strict=True) if study == number]
         for number in range(len(studies))

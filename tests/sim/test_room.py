@@ -1,0 +1,70 @@
+"""What a study takes of memory is said beforehand, and nothing is drawn for that."""
+
+import pytest
+
+from colme.errors import ConfigError
+from colme.sim import graphs
+from colme.sim.scenario import Scenario
+from colme.sim.study import room_for
+
+
+def test_it_grows_with_all_that_takes_room() -> None:
+    small = Scenario.build(agents=1_000, graph={"degree": 4}, algorithms=["paper"], runs=32)
+    least = room_for(small, threads=1)
+    assert room_for(small.changed(agents=10_000), threads=1) == 10 * least
+    assert room_for(small, threads=2) == 2 * least
+    assert room_for(small, threads=64) == 8 * least, "there are eight batches"
+    for more in (
+        {"graph": {"degree": 20}},
+        {"epsilon": [1.0, 4.0]},
+        {"algorithms": ["paper", "tracking"]},
+        {"runs": 256},
+    ):
+        assert room_for(small.changed(**more), threads=1) > least
+
+
+def test_it_is_near_what_was_measured() -> None:
+    """Peak resident memory in bytes an agent, 100,000 agents, 3 rounds, less that of 1,000."""
+    measured = [
+        ("paper", 5, 32, 966),
+        ("paper", 20, 32, 2040),
+        ("paper", 5, 256, 6660),
+        ("tracking", 5, 32, 1825),
+        ("tracking", 20, 32, 3436),
+        ("relay", 5, 32, 1718),
+    ]
+    for algorithm, degree, runs, taken in measured:
+        study = Scenario.build(
+            agents=100_000,
+            graph={"degree": degree},
+            algorithms=[algorithm],
+            runs=runs,
+            rounds=3,
+        )
+        assert 0.9 < room_for(study, threads=1) / 100_000 / taken < 1.6
+
+
+def test_ten_million_agents_are_asked_for_in_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graphs, "random_regular", None)
+    assert room_for(Scenario.build(agents=10_000_000), threads=1) > 10 * 2**30
+    with pytest.raises(ConfigError, match="even"):
+        Scenario.build(agents=9_999_999, graph={"degree": 5})
+
+
+@pytest.mark.parametrize(
+    ("graph", "agents"),
+    [
+        ({"family": "random-regular", "degree": 3}, 9),
+        ({"family": "random-regular", "degree": 9}, 9),
+        ({"family": "erdos-renyi", "degree": 9}, 9),
+        ({"family": "small-world", "degree": 3}, 9),
+        ({"family": "scale-free", "degree": 1}, 9),
+        ({"family": "grid"}, 10),
+        ({"family": "edges", "edges": [(0, 9)]}, 9),
+    ],
+)
+def test_a_graph_that_there_is_not_is_refused_before_it_is_drawn(
+    graph: dict[str, object], agents: int
+) -> None:
+    with pytest.raises(ConfigError):
+        Scenario.build(graph=graph, agents=agents)
