@@ -8,6 +8,7 @@ import pytest
 
 from colme.cli.app import BAD_INPUT, run
 from colme.errors import ConfigError
+from colme.report import curves
 from colme.sim.figures import comparison, figure1, figure2, figure3, harm
 from colme.sim.figures.readings import Gain
 from colme.sim.scenario import Scenario
@@ -145,6 +146,12 @@ def of_study(tmp_path: Path) -> list[str]:
     return ["study", str(data), *STUDY.split()]
 
 
+def drawn(_figure: object, folder: Path, name: str) -> list[Path]:
+    """In no time."""
+    (folder / f"{name}.png").touch()
+    return [folder / f"{name}.png"]
+
+
 COMMANDS: dict[str, Callable[[Path], list[str]]] = {
     "figure1": lambda _: ["reproduce", "figure1", "--runs", "4"],
     "figure2": lambda _: ["reproduce", "figure2", "--runs", "4"],
@@ -177,6 +184,7 @@ def test_every_command_knows_its_folder(
     monkeypatch.setattr(comparison, "settings", lambda **_: {"paper": TINY})
     row = harm.Row(name="one", scenario=TINY, readings=(Gain(t=10, bar=5.0, goal=1.0),))
     monkeypatch.setattr(harm, "rows", lambda **_: iter([row]))
+    monkeypatch.setattr(curves, "save", drawn)
     out = tmp_path / "out"
     command = [*COMMANDS[name](tmp_path), "--out", str(out)]
     assert run(command) == 0
