@@ -145,7 +145,7 @@ def test_what_is_kept_is_the_same_for_any_threads_and_after_a_break(tmp_path: Pa
     checkpoint = Checkpoint.of(scenario, tmp_path)
 
     def interrupt(_: int) -> None:
-        if len(list(checkpoint.folder.glob("*.npz"))) == 2:
+        if len(list(checkpoint.folder.glob("*.batch"))) == 2:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
