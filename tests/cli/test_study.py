@@ -10,7 +10,7 @@ import pytest
 
 from colme.cli.app import run
 from colme.sim.study import Checkpoint
-from colme.studies import ERRANDS, Question, errands, kept_in
+from colme.studies import ERRANDS, Inquiry, errands, kept_in
 
 ASKED = "--site who --value hours --bounds 0,10 --epsilon 1,4 --samples 20 --runs 2 --seed 3"
 
@@ -34,7 +34,7 @@ def table(tmp_path: Path) -> Path:
 def test_one_object_and_nothing_else(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["study", str(table), *asked(), "--json"]) == 0
     printed = capsys.readouterr()
-    assert all(line.startswith("studying") for line in printed.err.splitlines())
+    assert all(line.startswith("table.csv: ") for line in printed.err.splitlines())
     told = json.loads(printed.out)
     assert [(one["algorithm"], one["epsilon"]) for one in told["curves"]] == [
         ("relay", 1.0),
@@ -92,7 +92,7 @@ def test_an_interruption_says_that_the_same_command_goes_on(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    def interrupted(question: Question, *, out: Path, **_: object) -> None:
+    def interrupted(question: Inquiry, *, out: Path, **_: object) -> None:
         Checkpoint(kept_in(question, out)).save("0-1", {})
         raise KeyboardInterrupt
 

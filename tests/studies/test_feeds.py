@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from colme.studies.feeds import Replayed, Resampled
-from colme.studies.question import Question, fed_rows, recorded
+from colme.studies.inquiry import Inquiry, fed_rows, recorded
 from colme.studies.studying import prepare
 
 SIZES = {"a": 40, "b": 23, "c": 100}
@@ -15,7 +15,7 @@ DATA = {name: 10 * i + np.arange(size) / size for i, (name, size) in enumerate(S
 FED = np.array([20, 12, 50])
 
 
-def question(**changes: Any) -> Question:
+def question(**changes: Any) -> Inquiry:
     options: dict[str, Any] = {"bounds": (0, 30), "epsilon": 1, "runs": 4}
     return prepare(DATA, **(options | changes))
 

@@ -8,14 +8,14 @@ import pytest
 from numpy.typing import NDArray
 
 from colme.studies.findings import Findings, findings
+from colme.studies.inquiry import Inquiry, recorded
 from colme.studies.playing import Part
-from colme.studies.question import Question, recorded
 from colme.studies.studying import prepare
 
 SITES = 3
 
 
-def question(runs: int = 8, **changes: Any) -> Question:
+def question(runs: int = 8, **changes: Any) -> Inquiry:
     data = {name: np.arange(20) / 20 for name in "abc"}
     options: dict[str, Any] = {"bounds": (0, 1), "epsilon": 1, "runs": runs, "samples": 4}
     return prepare(data, **(options | changes))

@@ -28,8 +28,8 @@ from colme.studies import (
     work,
 )
 from colme.studies import words as told
+from colme.studies.inquiry import RUNS, SAMPLES
 from colme.studies.page import SHOWN, percent
-from colme.studies.question import RUNS, SAMPLES
 from colme.studies.result import FILES, OBJECT
 from colme.studies.sites import MIN_SAMPLES
 

@@ -2,7 +2,7 @@
 
 from colme.studies.errands import ERRANDS, Errand
 from colme.studies.findings import Curve, SiteResult
-from colme.studies.question import Question
+from colme.studies.inquiry import Inquiry
 from colme.studies.result import StudyResult
 from colme.studies.runner import kept_in, work
 from colme.studies.studying import answer, prepare, study
@@ -11,7 +11,7 @@ __all__ = [
     "ERRANDS",
     "Curve",
     "Errand",
-    "Question",
+    "Inquiry",
     "SiteResult",
     "StudyResult",
     "answer",

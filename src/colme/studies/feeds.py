@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 
 from colme.graph import IntArray
-from colme.studies.question import Question, fed_rows
+from colme.studies.inquiry import Inquiry, fed_rows
 from colme.studies.sites import FloatArray
 
 _DRAWS, _SPLITS = 31, 32  # random streams; those before are the simulator's
@@ -28,7 +28,7 @@ class SiteFeed(ABC):
 class Resampled(SiteFeed):
     """A row of its own, drawn with replacement, for every site in every round."""
 
-    def __init__(self, question: Question, numbers: range) -> None:
+    def __init__(self, question: Inquiry, numbers: range) -> None:
         sites = question.sites
         self._flat = np.concatenate(sites.values) - sites.midpoint
         self._sizes = sites.counts
@@ -57,7 +57,7 @@ class Replayed(SiteFeed):
     """A random half of each site's rows in their order; the truth is the mean of the others."""
 
     def __init__(
-        self, question: Question, numbers: range, counts: Callable[[int], IntArray]
+        self, question: Inquiry, numbers: range, counts: Callable[[int], IntArray]
     ) -> None:
         sites = question.sites
         self._counts = counts

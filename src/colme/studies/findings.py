@@ -9,8 +9,8 @@ import numpy as np
 from scipy.special import stdtrit
 
 from colme.graph import IntArray
+from colme.studies.inquiry import Inquiry, fed_rows, recorded
 from colme.studies.playing import Part
-from colme.studies.question import Question, fed_rows, recorded
 from colme.studies.sites import FloatArray
 
 CLEAR = 0.975
@@ -76,7 +76,7 @@ class Findings:
     sites: tuple[SiteResult, ...]
 
 
-def findings(question: Question, parts: Sequence[Part]) -> Findings:
+def findings(question: Inquiry, parts: Sequence[Part]) -> Findings:
     """From all batches. Runs of one batch share a graph: error bars are over batches."""
     batch = np.repeat(np.arange(len(parts)), [part["alone"].shape[-1] for part in parts])
     joined = {name: np.concatenate([part[name] for part in parts], axis=-1) for name in parts[0]}
@@ -201,7 +201,7 @@ def _mean(values: FloatArray) -> FloatArray:
         return np.asarray(np.where(there, values, 0.0).sum(axis=-1) / there.sum(axis=-1))
 
 
-def _samples(question: Question) -> IntArray:
+def _samples(question: Inquiry) -> IntArray:
     """At each recorded round: of every site, or on average."""
     rounds = recorded(question)
     if question.paces is None:
@@ -209,7 +209,7 @@ def _samples(question: Question) -> IntArray:
     return np.asarray(np.rint(rounds * question.paces.mean()), np.int64)
 
 
-def _own_samples(question: Question) -> IntArray:
+def _own_samples(question: Inquiry) -> IntArray:
     """Of every site, at the end."""
     if question.paces is None:
         return np.full(len(question.sites.names), question.samples)

@@ -6,7 +6,7 @@ from math import isnan
 
 from colme.studies import figures, words
 from colme.studies.findings import Findings, SiteResult
-from colme.studies.question import Question
+from colme.studies.inquiry import Inquiry
 
 SHOWN = (10, 30, 100, 300, 1_000, 3_000)
 """Counts at which the gain of every site is shown, as far as the study has them."""
@@ -29,7 +29,7 @@ th:first-child, td:first-child, td.word { text-align: left; }
 """
 
 
-def page(title: str, question: Question, findings: Findings) -> str:
+def page(title: str, question: Inquiry, findings: Findings) -> str:
     """The whole file."""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -39,7 +39,7 @@ def page(title: str, question: Question, findings: Findings) -> str:
     )
 
 
-def body(title: str, question: Question, findings: Findings) -> str:
+def body(title: str, question: Inquiry, findings: Findings) -> str:
     """What stands in it."""
     sites = len(question.sites.names)
     together = [curve for curve in findings.curves if curve.algorithm != "local"]

@@ -17,7 +17,7 @@ from colme.sim.engines import (
 )
 from colme.sim.kernel import UNIFORM, Origin, RunningMeans, aligned, form_of, rows_for, zeros
 from colme.studies.feeds import Replayed, Resampled, SiteFeed
-from colme.studies.question import ASKED, Question, recorded
+from colme.studies.inquiry import ASKED, Inquiry, recorded
 from colme.studies.sites import FloatArray
 
 Part = Mapping[str, FloatArray]
@@ -29,7 +29,7 @@ ROUNDS = 16
 _GRAPH, _NOISE, _TURNS = 33, 34, 35  # random streams
 
 
-def play(question: Question, first: int, runs: int, report: Callable[[int], None]) -> Part:
+def play(question: Inquiry, first: int, runs: int, report: Callable[[int], None]) -> Part:
     """Runs first .. first + runs - 1. `report` hears of every run-round."""
     rounds = recorded(question)
     world = _world(question, rounds, range(first, first + runs))
@@ -87,7 +87,7 @@ def play(question: Question, first: int, runs: int, report: Callable[[int], None
 class Fed:
     """Feeds running means to the engines as the simulator's own do: a few rounds at a time."""
 
-    def __init__(self, question: Question, world: World, feed: SiteFeed, noisy: bool) -> None:
+    def __init__(self, question: Inquiry, world: World, feed: SiteFeed, noisy: bool) -> None:
         agents, form = world.graph.agents, world.form
         self.rows = max(ROUNDS, rows_for(agents, form))
         self._feed, self._runs = feed, world.runs
@@ -123,7 +123,7 @@ class Fed:
         return kept
 
 
-def _asking(table: AlgorithmTable, question: Question, first: int) -> AlgorithmTable:
+def _asking(table: AlgorithmTable, question: Inquiry, first: int) -> AlgorithmTable:
     """Relay, with those whose answers are computed in this batch: all, or the next in turn."""
     if not isinstance(table, RelayTable):
         return table
@@ -135,7 +135,7 @@ def _asking(table: AlgorithmTable, question: Question, first: int) -> AlgorithmT
     return table.model_copy(update={"measured": sorted(chosen.tolist())})
 
 
-def _feed(question: Question, world: World) -> SiteFeed:
+def _feed(question: Inquiry, world: World) -> SiteFeed:
     if question.mode == "resample":
         return Resampled(question, world.numbers)
     return Replayed(question, world.numbers, world.counts)
@@ -148,7 +148,7 @@ def _engines(world: World, tables: Sequence[AlgorithmTable], levels: int) -> lis
     return [kind(world, own, kind.prepare(world.setting, own)) for kind, own in entrants.items()]
 
 
-def _world(question: Question, rounds: IntArray, numbers: range) -> World:
+def _world(question: Inquiry, rounds: IntArray, numbers: range) -> World:
     """Every site with a mean of its own; nothing else is told apart."""
     sites, agents = question.sites, len(question.sites.names)
     graph = question.links.draw([question.seed, _GRAPH, numbers[0]])

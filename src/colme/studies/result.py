@@ -10,7 +10,7 @@ from typing import Any
 
 from colme.studies import figures, page, words
 from colme.studies.findings import Curve, Findings, SiteResult
-from colme.studies.question import Question
+from colme.studies.inquiry import Inquiry
 
 PAGE, OBJECT, SITES, CURVES = "study.html", "study.json", "sites.csv", "curves.csv"
 FIGURE = "study.svg"
@@ -24,7 +24,7 @@ TITLE = "Would it have paid to learn together?"
 class StudyResult:
     """What was asked, and what was found."""
 
-    question: Question
+    question: Inquiry
     findings: Findings
     title: str = TITLE
 

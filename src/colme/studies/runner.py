@@ -5,25 +5,25 @@ from collections.abc import Callable
 from pathlib import Path
 
 from colme.sim.study import Checkpoint, Stopped, on_threads
+from colme.studies.inquiry import Inquiry
 from colme.studies.playing import Part, lanes_for, play
-from colme.studies.question import Question
 
 Report = Callable[[int], None]
 """Hears how many run-rounds have been done since it was called last."""
 
 
-def work(question: Question) -> int:
+def work(question: Inquiry) -> int:
     """Run-rounds in all."""
     return question.runs * question.samples
 
 
-def kept_in(question: Question, out: Path) -> Path:
+def kept_in(question: Inquiry, out: Path) -> Path:
     """Where finished batches are, until all are."""
     return out / f"unfinished-{question.identity}"
 
 
 def played(
-    question: Question,
+    question: Inquiry,
     *,
     out: Path | None = None,
     threads: int | None = None,

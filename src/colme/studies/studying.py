@@ -9,8 +9,8 @@ from colme.studies import question as asking
 from colme.studies import runner
 from colme.studies.columns import columns_of
 from colme.studies.findings import findings
+from colme.studies.inquiry import Inquiry
 from colme.studies.links import links_of
-from colme.studies.question import Question
 from colme.studies.result import TITLE, StudyResult
 from colme.studies.rows import Read, read_rows, read_sites
 from colme.studies.sites import MIN_SAMPLES, sites_of
@@ -32,7 +32,7 @@ def prepare(
     samples: int | None = None,
     runs: int | None = None,
     seed: int = 1,
-) -> Question:
+) -> Inquiry:
     """Everything read and checked, before anything is computed. See `study`."""
     least = 4 if mode == "replay" else 2
     asking.at_least(least, "min_samples", min_samples)
@@ -57,7 +57,7 @@ def prepare(
 
 
 def answer(
-    question: Question,
+    question: Inquiry,
     *,
     out: Path | None = None,
     threads: int | None = None,

@@ -3,7 +3,7 @@
 from math import exp, isfinite
 
 from colme.studies.findings import Curve, Findings
-from colme.studies.question import ASKED, Question
+from colme.studies.inquiry import ASKED, Inquiry
 
 CLEAR = 2.0
 """Standard errors."""
@@ -15,7 +15,7 @@ FEWEST = 6
 """Sites that relay needs whose data vary alike."""
 
 
-def warnings(question: Question) -> list[str]:
+def warnings(question: Inquiry) -> list[str]:
     """Of the data, of the graph, of too few sites."""
     sites = question.sites
     found = [*sites.warnings, *question.links.warnings]
@@ -28,7 +28,7 @@ def warnings(question: Question) -> list[str]:
     return found
 
 
-def left_out(question: Question, most: int | None = None) -> list[str]:
+def left_out(question: Inquiry, most: int | None = None) -> list[str]:
     """Rows and sites that are not in the study, by name; at most so many of the sites."""
     sites = question.sites
     found = [f"Not used: {one}." for one in sites.bad]
@@ -41,7 +41,7 @@ def left_out(question: Question, most: int | None = None) -> list[str]:
     return found
 
 
-def asked(question: Question) -> str:
+def asked(question: Inquiry) -> str:
     """The study in a sentence."""
     sites = question.sites
     rows = int(sites.counts.sum())
@@ -61,7 +61,7 @@ def asked(question: Question) -> str:
     )
 
 
-def method(question: Question) -> list[str]:
+def method(question: Inquiry) -> list[str]:
     """How to read the numbers."""
     told = [
         "Alone is the error of a site's own exact mean, together that of the algorithm's answer;"
@@ -87,7 +87,7 @@ def method(question: Question) -> list[str]:
     return told
 
 
-def summary(question: Question, findings: Findings) -> list[str]:
+def summary(question: Inquiry, findings: Findings) -> list[str]:
     """A sentence or two for each curve, at its best, at its worst, and at the end."""
     return [
         _of_curve(curve, len(question.sites.names))
@@ -136,7 +136,7 @@ def label(curve: Curve) -> str:
     return f"{curve.algorithm}, epsilon {curve.epsilon:g}"
 
 
-def privacy(question: Question) -> str:
+def privacy(question: Inquiry) -> str:
     """What is promised to each sample, and what is not."""
     lo, hi = question.sites.bounds
     levels = [epsilon for epsilon in question.epsilons if isfinite(epsilon)]

@@ -37,7 +37,7 @@ FIRST_MARK = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class Inquiry:
     """Validated. The same question has the same answer, bit for bit."""
 
     sites: Sites
@@ -106,7 +106,7 @@ def asked(
     runs: int | None,
     samples: int | None,
     seed: int,
-) -> Question:
+) -> Inquiry:
     """From what people give."""
     if mode not in get_args(Mode):
         raise ConfigError("mode", mode, one_of(mode, list(get_args(Mode))))
@@ -115,7 +115,7 @@ def asked(
             expected = "none: a replay has as many as there are rows"
             raise ConfigError("samples", samples, expected)
         samples = int(fed_rows(sites.counts).max())
-    question = Question(
+    question = Inquiry(
         sites=sites,
         links=links,
         mode="replay" if mode == "replay" else "resample",
@@ -130,7 +130,7 @@ def asked(
     return question
 
 
-def recorded(question: Question) -> IntArray:
+def recorded(question: Inquiry) -> IntArray:
     """The rounds in which answers are compared, the last one included."""
     last = question.samples
     marks = [round(mark * 10**power) for power in range(len(str(last))) for mark in MARKS]
