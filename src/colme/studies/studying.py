@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from colme.errors import ConfigError
-from colme.studies import question as asking
+from colme.studies import inquiry as asking
 from colme.studies import runner
 from colme.studies.columns import columns_of
 from colme.studies.findings import findings
