@@ -1,5 +1,7 @@
 """Joined agents."""
 
+from typing import Any
+
 import networkx as nx
 import numpy as np
 import pandas as pd
@@ -8,6 +10,7 @@ import pytest
 from colme.errors import ConfigError, LocalProtocolError, SampleError
 from colme.graph import Graph
 from colme.network import Network
+from colme.privacy.mechanism import SeededLaplace
 from colme.protocol.agent import Agent
 from colme.protocol.rounds.paper import Paper
 from colme.protocol.settings import Settings
@@ -144,3 +147,15 @@ def test_a_row_that_is_not_one_sample_each_is_refused(row: object, seen: str) ->
     with pytest.raises(SampleError, match=expected):
         network.run([row])  # type: ignore[list-item]  # parametrised
     assert network.agents["a"].counts.taken == 0
+
+
+@pytest.mark.parametrize(
+    ("neighbours", "noise", "field"),
+    [
+        ({"a": "b", "b": "a"}, SeededLaplace(1), "a.neighbours"),
+        ({"a": ["b"], "b": ["a"]}, None, "noise"),
+    ],
+)
+def test_what_no_network_can_be_of_is_refused(neighbours: Any, noise: Any, field: str) -> None:
+    with pytest.raises(ConfigError, match=field):
+        Network.of_equals(neighbours, profile=Profile.bounded(0, 1, epsilon=1), noise=noise)

@@ -27,6 +27,8 @@ class Network:
     """Real agents that exchange real messages, in the order they were sent."""
 
     def __init__(self, agents: Iterable[Agent], noise: NoiseSource) -> None:
+        if not callable(noise):
+            raise ConfigError("noise", noise, "a source of noise, such as SeededLaplace(1)")
         self.agents: Mapping[str, Agent] = {agent.settings.name: agent for agent in agents}
         self.round = 0
         self._noise = noise
@@ -49,6 +51,9 @@ class Network:
     ) -> Self:
         """Agents that share a profile and an algorithm, from each one's list of neighbours."""
         shared = named(algorithm) if isinstance(algorithm, str) else algorithm
+        for name, peers in neighbours.items():
+            if isinstance(peers, str):
+                raise ConfigError(f"{name}.neighbours", peers, "a list of names")
         return cls(
             (
                 Agent(
