@@ -62,5 +62,5 @@ def test_a_damaged_key_is_not_shown() -> None:
 
 def test_without_the_package_it_says_which_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.asymmetric", None)
-    with pytest.raises(ConfigError, match=r"pip install 'colme\[node\]'"):
+    with pytest.raises(ConfigError, match=r"pip install '\.\[node\]'"):
         Ed25519.generate()

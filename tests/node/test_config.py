@@ -68,9 +68,9 @@ def leave_out(*path: str) -> Callable[[Fields], None]:
 
 
 WRONG: dict[str, tuple[Callable[[Fields], None], str, str]] = {
-    "no identity": (leave_out("identity"), "identity", "required"),
-    "no state": (leave_out("state"), "state", "required"),
-    "no bounds": (leave_out("agreed", "bounds"), "agreed.bounds", "required"),
+    "no identity": (leave_out("identity"), "identity", "it to be given"),
+    "no state": (leave_out("state"), "state", "it to be given"),
+    "no bounds": (leave_out("agreed", "bounds"), "agreed.bounds", "it to be given"),
     "no port": (put("listen", value="127.0.0.1"), "listen", "host:port"),
     "no host": (put("listen", value=":7400"), "listen", "host:port"),
     "no number": (put("listen", value="host:http"), "listen", "host:port"),
@@ -124,7 +124,7 @@ WRONG: dict[str, tuple[Callable[[Fields], None], str, str]] = {
     "last round": (put("pace", "last_round", value=0), "pace.last_round", "or equal to 1"),
     "level": (put("log", "level", value="loud"), "log.level", "'debug', 'info'"),
     "source": (put("source", value={"kind": "magic"}), "source.kind", "one of stdin"),
-    "no path": (put("source", value={"kind": "file"}), "source.path", "required"),
+    "no path": (put("source", value={"kind": "file"}), "source.path", "it to be given"),
 }  # fmt: skip
 
 

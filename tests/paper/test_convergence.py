@@ -62,6 +62,7 @@ def test_theorem_1_is_the_limit_of_the_unrolled_recursion() -> None:
     assert gaps[2] < 0.01
 
 
+@pytest.mark.slow
 def test_thirty_agents_in_memory_agree_with_theorem_1() -> None:
     """Theorem 1 at t = 100, with the oracle rule and alpha = t/(t+1), by real agents.
 

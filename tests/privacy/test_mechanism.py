@@ -121,5 +121,5 @@ def test_secure_noise_refuses_a_scale_at_which_64_bits_would_cut_it_off(scale: f
 def test_a_missing_package_is_said_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     mechanism._noised.cache_clear()
     monkeypatch.setitem(sys.modules, "opendp.prelude", None)
-    with pytest.raises(ConfigError, match=r"opendp.*pip install 'colme\[node\]'"):
+    with pytest.raises(ConfigError, match=r"opendp.*pip install '\.\[node\]'"):
         SecureLaplace()

@@ -42,6 +42,7 @@ def test_an_answer_that_is_all_shared_needs_no_margin_of_its_own() -> None:
     assert answer_margin(0.5, 0.25, 3.0) == pytest.approx(QUANTILE * 0.25 + 1.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [4.0, inf])
 def test_the_interval_covers_the_truth_about_as_often_as_it_says(epsilon: float) -> None:
     """Two classes, told apart or not yet; never below 95% by more than three standard errors.

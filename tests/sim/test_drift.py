@@ -89,7 +89,8 @@ def test_the_rounds_of_a_jump_are_recorded() -> None:
     assert {612, 613, 614, 616, 623, 643, 713, 913, 1613, 3613} <= set(study.recorded.tolist())
 
 
-@pytest.mark.parametrize("algorithm", NAMES)
+@pytest.mark.slow
+@pytest.mark.parametrize("algorithm", [name for name in NAMES if name != "recommended"])
 def test_errors_are_against_the_truth_of_the_round(algorithm: str) -> None:
     """A jump of 100 by all shows in its own round, in full, but for the share of one sample."""
     jump = {"kind": "jump", "at": 100, "by": 100.0}

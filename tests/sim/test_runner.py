@@ -65,6 +65,7 @@ def test_local_error_is_the_same_for_both_degrees_and_close_to_proposition_1() -
     assert abs(end.mse_local - 0.25 / 60) < 4 * end.mse_local_se
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("runs", [40, 640])
 def test_standard_errors_are_of_the_right_size(runs: int) -> None:
     """Local's squared errors are nearly those of normal variables: Var = 2 MSE^2 / (agents x runs).
@@ -213,6 +214,7 @@ def test_an_agent_may_have_its_own_epsilon() -> None:
     np.testing.assert_allclose(common.mse, expected.mse, rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_a_processor_without_avx512_computes_the_same(tmp_path: Path) -> None:
     """NUMBA_CPU_NAME=haswell, in a process of its own: the same errors, bit for bit."""
     fields = SMALL | {"epsilon": [1], "graph": {"degree": [4]}, "runs": 32}
