@@ -201,3 +201,12 @@ def test_names_of_sites_are_text_and_never_markup() -> None:
     found = colme.study(named, **(QUICK | {"runs": 2, "samples": 3}))
     assert "<b>" not in found.page()
     assert "&lt;b&gt;site 0" in found.page()
+
+
+def test_intervals_of_sites_are_as_wide_as_they_say() -> None:
+    """288 answers of 95% intervals: neither all of them hold the truth nor one in ten does not."""
+    draws = np.random.default_rng(5)
+    data = {f"site {i}": draws.uniform(0, 1, 60) for i in range(12)}
+    found = colme.study(data, bounds=(0, 1), epsilon=4, samples=60, runs=24, seed=2)
+    coverage = np.mean([site.coverage for site in found.sites])
+    assert 0.9 < coverage < 0.995
