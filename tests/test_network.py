@@ -14,8 +14,8 @@ from colme.privacy.mechanism import SeededLaplace
 from colme.protocol.agent import Agent
 from colme.protocol.rounds.paper import Paper
 from colme.protocol.settings import Settings
-from colme.rules.decision import Oracle
-from colme.rules.release import Profile
+from colme.rules.decision import DecisionRule, Oracle
+from colme.rules.release import Profile, Release
 
 
 def agent(name: str, *neighbours: str) -> Agent:
@@ -159,3 +159,85 @@ def test_a_row_that_is_not_one_sample_each_is_refused(row: object, seen: str) ->
 def test_what_no_network_can_be_of_is_refused(neighbours: Any, noise: Any, field: str) -> None:
     with pytest.raises(ConfigError, match=field):
         Network.of_equals(neighbours, profile=Profile.bounded(0, 1, epsilon=1), noise=noise)
+
+
+class Moody(DecisionRule):
+    """Raises at one of the questions."""
+
+    questions_left = 0
+
+    def accepts(self, peer: str, mine: Release, theirs: Release) -> bool:
+        self.questions_left -= 1
+        if self.questions_left == 0:
+            raise RuntimeError("not today")
+        return True
+
+
+def ring(rule: DecisionRule) -> Network:
+    return Network.of_equals(
+        {"a": ["b", "c"], "b": ["a", "c"], "c": ["a", "b"]},
+        profile=Profile.bounded(0, 1, epsilon=5),
+        noise=SeededLaplace(1),
+        algorithm=Paper(rule=rule),
+    )
+
+
+def everything(network: Network) -> object:
+    return network.round, {name: one.snapshot() for name, one in network.agents.items()}
+
+
+def row(t: int) -> list[float]:
+    return [0.1 * (t % 3), 0.5, 0.2 + 0.1 * (t % 2)]
+
+
+@pytest.mark.parametrize("at", range(1, 37, 5))
+def test_a_round_in_which_a_rule_raises_is_none_and_can_be_run_again(at: int) -> None:
+    """As if nothing had been: no sample twice, no other noise, nobody waits for ever."""
+    rule = Moody()
+    smooth, moody = ring(Moody()), ring(rule)
+    rule.questions_left, failed = at, 0
+    for t in range(8):
+        before = everything(moody)
+        try:
+            moody.run_round(row(t))
+        except RuntimeError:
+            failed += 1
+            assert everything(moody) == before
+            moody.run_round(row(t))
+        smooth.run_round(row(t))
+        assert everything(moody) == everything(smooth)
+    assert failed == 1
+
+
+@pytest.mark.parametrize("algorithm", ["relay", "tracking", "paper"])
+@pytest.mark.parametrize("fails_at", range(1, 12))
+def test_a_round_without_noise_is_none_and_its_noise_is_drawn_once(
+    algorithm: str, fails_at: int
+) -> None:
+    draws: list[float] = []
+
+    def noise(scale: float) -> int:
+        nonlocal fails_at
+        fails_at -= 1
+        if fails_at == 0:
+            raise KeyboardInterrupt
+        draws.append(scale)
+        return len(draws)
+
+    numbers = iter(range(1, 1_000))
+    graph = nx.path_graph(4)
+    profile = Profile.bounded(0, 1, epsilon=5)
+    flawed, whole = (
+        Network.from_graph(graph, profile=profile, noise=source, algorithm=algorithm)
+        for source in (noise, lambda _: next(numbers))
+    )
+    for t in range(6):
+        samples = [*row(t), 0.3]
+        before = everything(flawed)
+        try:
+            flawed.run_round(samples)
+        except KeyboardInterrupt:
+            assert everything(flawed) == before
+            flawed.run_round(samples)
+        whole.run_round(samples)
+        assert everything(flawed) == everything(whole)

@@ -32,6 +32,8 @@ class Network:
         self.agents: Mapping[str, Agent] = {agent.settings.name: agent for agent in agents}
         self.round = 0
         self._noise = noise
+        self._drawn: dict[str, list[int]] = {}
+        """Noise of the round that is run, by name: drawn, and not yet of a finished round."""
         self._in_flight: deque[tuple[str, str, Message]] = deque()
         for name, agent in self.agents.items():
             for peer in agent.settings.neighbours:
@@ -119,22 +121,42 @@ class Network:
         return agent
 
     def run_round(self, samples: Samples | None = None) -> None:
-        """Feed each agent its sample, if given, and let all of them go through one round."""
+        """Feed each agent its sample, if given, and let all of them go through one round.
+
+        All or nothing: where a sample is none, or a rule of yours raises, or you interrupt it, all
+        agents are as they were, and the same round can be run again.
+        """
         given = self._by_name(samples)
-        # All of them first: a sample that was fed and is fed again would be noised twice.
         for name, value in given.items():
             self._agent(name)
             if not is_finite_number(value):
                 raise SampleError(f"sample of {name}", value, "a finite number")
-        for name, value in given.items():
-            self.observe(name, float(value))
+        ways_back = [agent.way_back() for agent in self.agents.values()]
+        try:
+            for name, value in given.items():
+                self.observe(name, float(value))
+            self._exchange(self.round + 1)
+        except BaseException:
+            self._in_flight.clear()
+            for go_back in ways_back:
+                go_back()
+            raise
         self.round += 1
+        self._drawn.clear()
+
+    def _exchange(self, number: int) -> None:
         for name, agent in self.agents.items():
-            draws = tuple(self._noise(scale) for scale in agent.draws_due)
-            self._post(name, agent.step(Begin(self.round, draws)))
+            self._post(name, agent.step(Begin(number, self._draws(name, agent.draws_due))))
         while self._in_flight:
             sender, receiver, message = self._in_flight.popleft()
             self._post(receiver, self.agents[receiver].step(Received(sender, message)))
+
+    def _draws(self, name: str, scales: Sequence[float]) -> tuple[int, ...]:
+        """Noise is drawn once: a round that is run again takes what it had drawn."""
+        drawn = self._drawn.setdefault(name, [])
+        while len(drawn) < len(scales):
+            drawn.append(self._noise(scales[len(drawn)]))
+        return tuple(drawn[: len(scales)])
 
     def _by_name(self, samples: Samples | None) -> Mapping[str, float]:
         if samples is None or isinstance(samples, Mapping):

@@ -10,7 +10,8 @@ What `send` holds derives from released values only. What a neighbour sends must
 it was sent, as far as it arrives.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from typing import Any, Self, get_args
 
 from colme.errors import ConfigError, LocalProtocolError
@@ -67,6 +68,20 @@ class Agent:
         """These parts of the state as plain data, fit for JSON; by default all of it."""
         held = {Part.STREAM: self._own.stream, Part.EXCHANGE: self._exchange.state}
         return snapshot.dump(self.settings, {part: held[part] for part in Part if part in parts})
+
+    def way_back(self) -> Callable[[], None]:
+        """What brings back all that I remember now, samples and noise too. It can be gone once.
+
+        For whoever drives several agents, of which all take a step or none. Nothing that a step has
+        asked to send may have left: what is sent was seen.
+        """
+        stream, go_back = replace(self._own.stream), self._exchange.way_back()
+
+        def go() -> None:
+            self._own.stream = stream
+            go_back()
+
+        return go
 
     @property
     def rounds(self) -> Rounds:

@@ -1,7 +1,7 @@
 """What every algorithm says: what it releases, how it decides, what it exchanges and answers."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from colme.protocol.board.identity import BoardIdentity
@@ -33,6 +33,10 @@ class Exchange(ABC):
     @abstractmethod
     def resume(self, state: Any) -> None:
         """Go on from a stored state; neighbours may have come and gone since."""
+
+    @abstractmethod
+    def way_back(self) -> Callable[[], None]:
+        """What brings back all that it remembers now. It can be gone once."""
 
     @abstractmethod
     def estimate(self) -> Estimate:

@@ -1,7 +1,7 @@
 """Rounds of three exchanges (Algorithm 1) as a state machine: what paper and tracking share."""
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 from colme.errors import LocalProtocolError, RemoteProtocolError
@@ -97,6 +97,15 @@ class Rounds(Exchange):
             self._algorithm.forget(state, self.release)
         state.peers = {name: state.peers.get(name, Peer()) for name in self.state.peers}
         self.state = state
+
+    def way_back(self) -> Callable[[], None]:
+        """All of it is in the state, but for what is still to be stored."""
+        state, owed = self.state.copy(), self._owed
+
+        def go() -> None:
+            self.state, self._owed = state, owed
+
+        return go
 
     @property
     def round(self) -> int:

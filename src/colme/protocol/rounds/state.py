@@ -1,7 +1,8 @@
 """All that an agent remembers of its rounds, as plain values: what a snapshot holds."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
+from typing import Self
 
 from colme.protocol.messages import ConsensusMessage, ReleaseMessage, RoundMessage, SizeMessage
 
@@ -165,3 +166,11 @@ class RoundState:
     """The same as it would be if I knew no more of my data than I have released: no secret."""
     peers: dict[str, Peer] = field(default_factory=dict)
     """By name, in order: sums over neighbours are repeated bit for bit."""
+
+    def copy(self) -> Self:
+        """The same, and no longer when either changes. Messages never do."""
+        peers = {
+            name: replace(peer, now=replace(peer.now), ahead=replace(peer.ahead))
+            for name, peer in self.peers.items()
+        }
+        return replace(self, peers=peers)
