@@ -141,6 +141,7 @@ def test_agents_at_their_own_pace_weigh_by_what_they_have() -> None:
         assert state["consensus"] / state["weight"] == pytest.approx(expected, abs=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("squares", [False, True])
 def test_agents_of_one_class_soon_answer_better_together_and_never_much_worse(
     squares: bool,
