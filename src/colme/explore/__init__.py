@@ -1,0 +1,1 @@
+"""A page to play with: sliders, curves, and a network of real agents."""
