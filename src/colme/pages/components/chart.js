@@ -53,7 +53,7 @@ globalThis.colme = colme;
     if (value === null || value === undefined || Number.isNaN(value)) return "–";
     if (value === 0) return "0";
     const size = Math.abs(value);
-    if (size >= 1e5 || size < 1e-3) return value.toExponential(1).replace("e+", "e");
+    if (size >= 1e5 || size < 1e-3) return value.toExponential(1).replace("e+", "e").replace(".0e", "e");
     if (size >= 1000) return Math.round(value).toLocaleString("en");
     return String(Number(value.toPrecision(3)));
   }
