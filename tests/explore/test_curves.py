@@ -24,7 +24,9 @@ def test_in_the_end_they_are_the_simulators() -> None:
         np.testing.assert_allclose(errors[name].value, cell.mse, rtol=1e-12)
         # Runs are batches here, so its standard error is theirs.
         margin = stats.t.ppf(0.975, 3) * cell.mse_se
-        np.testing.assert_allclose(errors[name].margin, margin, rtol=1e-9)
+        found = errors[name].margin
+        assert found is not None
+        np.testing.assert_allclose(found, margin, rtol=1e-9)
     whole = result.squeeze()
     np.testing.assert_allclose(errors["local"].value, whole.mse_local, rtol=1e-12)
     np.testing.assert_allclose(errors["ideal"].value, whole.mse_ideal, rtol=1e-12)

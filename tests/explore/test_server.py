@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
+from websockets.typing import Origin
 
 from colme.errors import ConfigError
 from colme.explore import ExplorerServer
@@ -43,7 +44,7 @@ def _open(server: ExplorerServer, **headers: str) -> ClientConnection:
     origin = headers.pop("origin", f"http://127.0.0.1:{server.port}")
     return connect(
         f"ws://127.0.0.1:{server.port}/socket",
-        origin=origin or None,  # type: ignore[arg-type]  # a str is one
+        origin=Origin(origin) if origin else None,
         additional_headers=headers,
         proxy=None,
     )

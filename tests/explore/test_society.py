@@ -154,7 +154,7 @@ def test_a_liar_is_found_out_by_nobodys_mean_but_its_own() -> None:
 
 
 def test_an_answer_rests_on_the_class_that_it_is_near_to() -> None:
-    society = _played(150, agents=30, epsilon=float("inf"))
+    society = _played(60, agents=20, epsilon=float("inf"))
     beliefs = Beliefs(society)
     beliefs.ask_all()
     for a, belief in enumerate(beliefs.latest):

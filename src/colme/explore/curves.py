@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from colme.sim import study as simulator  # its door has a function `precision`, and a file
 from colme.sim.scenario import Scenario
-from colme.sim.study import Batch, Stopped, Study, precision
+from colme.sim.study import Batch, Stopped, Study
 
 FloatArray = NDArray[np.float64]
 
@@ -54,7 +55,7 @@ def growing(scenario: Scenario, stop: threading.Event) -> Iterator[Curves]:
 
 def _run(study: Study, first: int, runs: int, stop: threading.Event) -> dict[str, FloatArray]:
     rounds = study.scenario.rounds
-    batch = Batch(study, first, runs, precision(study.scenario))
+    batch = Batch(study, first, runs, simulator.precision(study.scenario))
     stride = max(1, rounds // STRETCHES)
     for start in range(1, rounds + 1, stride):
         if stop.is_set():

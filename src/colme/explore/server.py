@@ -15,6 +15,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from colme.configuration import validated
 from colme.errors import ColmeError, ConfigError
@@ -164,7 +165,7 @@ class ExplorerServer:
         logging.getLogger("uvicorn").addHandler(logging.NullHandler())
         config = uvicorn.Config(
             explorer(self.port),
-            ws="websockets-sansio",
+            ws=WebSocketsSansIOProtocol,  # by its class: a missing package shows at the start
             ws_max_size=LARGEST_MESSAGE,
             lifespan="off",
             log_config=None,
