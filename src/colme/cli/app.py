@@ -33,6 +33,10 @@ COMMANDS = {
         "sim",
         "Watch agents learn their own means together, privately: what it is worth, in a minute.",
     ),
+    "explore": Offer(
+        "web",
+        "Play with it in a browser: sliders, curves as they come, a network of real agents.",
+    ),
     "theory": Offer(
         "sim",
         "Ask before joining: does it pay, from how many samples on, by how much, at which epsilon?",

@@ -1,0 +1,196 @@
+"""One open page: what it asks for, and what it is shown."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from colme.configuration import validated
+from colme.errors import ColmeError, ConfigError
+from colme.explore.beliefs import Beliefs
+from colme.explore.choices import Choices, fitted
+from colme.explore.curves import growing
+from colme.explore.shown import (
+    choices_shown,
+    curves_shown,
+    frame_shown,
+    inside_shown,
+    network_shown,
+)
+from colme.explore.society import MOST_ROUNDS, Society
+from colme.sim.study import Stopped
+
+Shown = Mapping[str, Any]
+Show = Callable[[Shown], None]
+
+ASKED_AT_ONCE = 16
+"""Agents that are asked for their answer after each round while it plays; all where it rests."""
+SLOWEST, FASTEST = 0.5, 30.0
+"""Rounds a second."""
+UNREAD = 8
+"""Pictures that may wait for a slow browser before the next round does."""
+
+_ONE_AT_A_TIME = threading.Lock()
+"""Curves of a page that has moved on may take a moment to notice."""
+
+
+class Session:
+    """Belongs to the loop it was made in. `shown` is what the page is to be told, in order."""
+
+    def __init__(self) -> None:
+        self.shown: asyncio.Queue[Shown] = asyncio.Queue()
+        self._loop = asyncio.get_running_loop()
+        self._stop = threading.Event()
+        self._number = 0
+        self._society: Society | None = None
+        self._beliefs: Beliefs | None = None
+        # Rounds are run in a thread: nobody changes the agents meanwhile.
+        self._free = asyncio.Lock()
+        self._playing: asyncio.Task[None] | None = None
+        self._rate = 4.0
+        self._watched: int | None = None
+
+    async def take(self, asked: object) -> None:
+        """Something that the page asked for; what is wrong with it is shown."""
+        try:
+            if not isinstance(asked, dict):
+                raise ConfigError("message", type(asked).__name__, "an object")
+            await self._do(asked)
+        except ColmeError as error:
+            self.shown.put_nowait({"type": "refused", "words": str(error)})
+
+    async def close(self) -> None:
+        """The page has gone."""
+        self._stop.set()
+        await self._rest()
+
+    async def _do(self, asked: Mapping[str, Any]) -> None:
+        match asked.get("do"):
+            case "choose":
+                await self._choose(asked.get("choices"))
+            case "play":
+                self._rate = _rate(asked.get("rate"))
+                if self._playing is None or self._playing.done():
+                    self._playing = asyncio.create_task(self._play())
+            case "pause":
+                await self._rest()
+                await self._changed(lambda society: None)
+            case "step":
+                await self._rest()
+                await self._changed(Society.run_round)
+            case "kill":
+                await self._changed(lambda society: society.kill(self._agent(asked)))
+            case "lie":
+                await self._changed(lambda society: society.lie(self._agent(asked)))
+            case "cut":
+                await self._changed(Society.cut_in_two)
+            case "look":
+                await self._look(asked)
+            case other:
+                expected = "choose, play, pause, step, kill, lie, cut or look"
+                raise ConfigError("do", other, expected)
+
+    async def _choose(self, asked: object) -> None:
+        if not isinstance(asked, dict):
+            raise ConfigError("choices", type(asked).__name__, "an object")
+        found = fitted(validated(Choices, asked))
+        self._stop.set()
+        self._stop = threading.Event()
+        self._number += 1
+        async with self._free:
+            society = await asyncio.to_thread(Society, found.choices)
+            self._society, self._beliefs, self._watched = society, Beliefs(society), None
+        self.shown.put_nowait(
+            {
+                "type": "chosen",
+                "number": self._number,
+                "choices": choices_shown(found.choices),
+                "notes": found.notes,
+                "network": network_shown(society),
+            }
+        )
+        self._show_frame()
+        arguments = (found.choices, self._number, self._stop)
+        threading.Thread(target=self._compute, args=arguments, daemon=True).start()
+
+    def _compute(self, choices: Choices, number: int, stop: threading.Event) -> None:
+        """In a thread of its own."""
+
+        def show(what: Shown) -> None:
+            self._loop.call_soon_threadsafe(self.shown.put_nowait, {"number": number, **what})
+
+        try:
+            with _ONE_AT_A_TIME:
+                for curves in growing(choices.scenario(), stop):
+                    if stop.is_set():
+                        return
+                    show(curves_shown(curves))
+        except Stopped:
+            pass
+        except ColmeError as error:
+            show({"type": "refused", "words": str(error)})
+        except RuntimeError:
+            if not self._loop.is_closed():  # else nobody is there any more
+                raise
+
+    async def _play(self) -> None:
+        while self._society is not None and self._society.round < MOST_ROUNDS:
+            began = self._loop.time()
+            async with self._free:
+                await asyncio.to_thread(self._society.run_round)
+                assert self._beliefs is not None
+                await asyncio.to_thread(self._beliefs.ask_some, ASKED_AT_ONCE)
+                self._show_frame()
+            passed = self._loop.time() - began
+            await asyncio.sleep(max(0.0, 1 / self._rate - passed))
+            while self.shown.qsize() > UNREAD:
+                await asyncio.sleep(1 / FASTEST)
+        self.shown.put_nowait({"type": "ended", "words": f"{MOST_ROUNDS} rounds are all there are"})
+
+    async def _rest(self) -> None:
+        task, self._playing = self._playing, None
+        if task is not None and not task.done():
+            async with self._free:  # Not in the middle of a round.
+                task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def _changed(self, change: Callable[[Society], None]) -> None:
+        if self._society is None or self._beliefs is None:
+            raise ConfigError("do", "a change of the network", "choices first")
+        async with self._free:
+            await asyncio.to_thread(change, self._society)
+            await asyncio.to_thread(self._beliefs.ask_all)
+            self._show_frame()
+
+    async def _look(self, asked: Mapping[str, Any]) -> None:
+        self._watched = None if asked.get("agent") is None else self._agent(asked)
+        before = asked.get("before")
+        if self._watched is not None and self._society is not None:
+            async with self._free:
+                self.shown.put_nowait(self._inside(before if isinstance(before, int) else None))
+
+    def _inside(self, before: int | None) -> Shown:
+        assert self._society is not None
+        assert self._beliefs is not None
+        assert self._watched is not None
+        return inside_shown(self._society, self._beliefs, self._watched, before)
+
+    def _agent(self, asked: Mapping[str, Any]) -> int:
+        agent = asked.get("agent")
+        agents = 0 if self._society is None else len(self._society.agents)
+        if type(agent) is not int or not 0 <= agent < agents:
+            raise ConfigError("agent", agent, f"a number, 0 to {agents - 1}")
+        return agent
+
+    def _show_frame(self) -> None:
+        assert self._society is not None
+        assert self._beliefs is not None
+        self.shown.put_nowait(frame_shown(self._society, self._beliefs))
+        if self._watched is not None:
+            self.shown.put_nowait(self._inside(None))
+
+
+def _rate(asked: object) -> float:
+    if not isinstance(asked, int | float) or not SLOWEST <= asked <= FASTEST:
+        raise ConfigError("rate", asked, f"{SLOWEST:g} to {FASTEST:g} rounds a second")
+    return float(asked)

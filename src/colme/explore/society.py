@@ -1,0 +1,198 @@
+"""One network of real agents to play with: step it, kill an agent, cut it in two, make one lie."""
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from colme.errors import ConfigError
+from colme.explore.choices import Choices, for_network
+from colme.explore.letters import Letter, Said, said
+from colme.network import Network
+from colme.privacy.ledger import Ledger
+from colme.privacy.mechanism import SeededLaplace
+from colme.protocol.agent import Agent
+from colme.protocol.events import Begin, Deadline, Effects, Received, Returned
+from colme.protocol.messages import Message
+from colme.protocol.rounds.exchange import RoundsAlgorithm
+from colme.protocol.rounds.state import Phase
+
+MOST_ROUNDS = 2000
+"""Every message is kept, to be looked at: with sixty agents in rounds these are 360,000."""
+
+Edge = tuple[int, int]
+"""The smaller agent first."""
+
+
+@dataclass(slots=True)
+class _Inside:
+    """What an agent's owner knows, and nobody else."""
+
+    totals: list[float] = field(default_factory=lambda: [0.0])
+    """Of the first 0, 1, 2 ... samples."""
+    letters: list[Letter] = field(default_factory=list)
+
+    @property
+    def count(self) -> int:
+        return len(self.totals) - 1
+
+    def exact(self, count: int) -> float | None:
+        return self.totals[count] / count if count else None
+
+
+class Society:
+    """Agents are numbered from 0. All that is random follows from the seed of the choices."""
+
+    def __init__(self, choices: Choices) -> None:
+        self.choices = for_network(choices)
+        scenario = self.choices.scenario()
+        drawn = scenario.draw_graph(scenario.graph.degrees[0], 0)
+        graph = replace(drawn, labels=None)  # Agents are numbers here, on a grid, too.
+        self.classes = self.choices.members
+        self.truth = np.asarray(self.choices.means)[self.classes]
+        self.edges: list[Edge] = [
+            (a, b) for a in range(graph.agents) for b in graph.neighbours(a).tolist() if a < b
+        ]
+        self.round = 0
+        self.away: set[int] = set()
+        self.liars: set[int] = set()
+        self.cut: set[Edge] = set()
+        self.crossed: set[Edge] = set()
+        """Over which something came in the last round."""
+        self._generator = np.random.default_rng([self.choices.seed, _SAMPLES])
+        self._noise = SeededLaplace(np.random.default_rng([self.choices.seed, _NOISE]))
+        profile = replace(scenario.profiles()[0][0][0], bounds=self.choices.common_bounds)
+        network = Network.from_graph(
+            graph, profile=profile, noise=self._noise, algorithm=self.choices.algorithm
+        )
+        self.agents: list[Agent] = [network.agents[str(a)] for a in range(graph.agents)]
+        self._origins = {agent.settings.origin: agent.settings.name for agent in self.agents}
+        self._in_rounds = isinstance(self.agents[0].settings.algorithm, RoundsAlgorithm)
+        self._inside = [_Inside() for _ in self.agents]
+        self._in_flight: deque[tuple[int, int, Message]] = deque()
+
+    def run_round(self) -> None:
+        """A sample for everybody, and one round of messages."""
+        if self.round >= MOST_ROUNDS:
+            raise ConfigError("round", self.round, f"at most {MOST_ROUNDS} to look at")
+        self.round += 1
+        self.crossed = set()
+        half = self.choices.sigma * 3**0.5
+        # For all, so that nobody's data depend on who is away.
+        samples = self.truth + self._generator.uniform(-half, half, len(self.agents))
+        present = [a for a in range(len(self.agents)) if a not in self.away]
+        for a in present:
+            self._observe(a, float(samples[a]))
+        for a in present:
+            agent = self.agents[a]
+            draws = tuple(self._noise(scale) for scale in agent.draws_due)
+            self._post(a, agent.step(Begin(self.round, draws)))
+        self._deliver()
+        while stuck := self._stuck(present):
+            for a in stuck:
+                self._post(a, self.agents[a].step(Deadline()))
+            self._deliver()
+
+    def _observe(self, a: int, sample: float) -> None:
+        if a in self.liars:
+            # A lie that the rules allow: it invents samples, at the far end of the bounds.
+            lo, hi = self.choices.common_bounds
+            sample = hi if self.truth[a] < (lo + hi) / 2 else lo
+        self.agents[a].observe(sample)
+        totals = self._inside[a].totals
+        totals.append(totals[-1] + sample)
+
+    def _stuck(self, present: Iterable[int]) -> list[int]:
+        """Who waits for somebody who does not answer; of these, who waits longest."""
+        if not self._in_rounds:
+            return []
+        waiting = [a for a in present if self.agents[a].phase is not Phase.IDLE]
+        first = min((self.agents[a].phase.place for a in waiting), default=0)
+        return [a for a in waiting if self.agents[a].phase.place == first]
+
+    def _post(self, a: int, effects: Effects) -> None:
+        if not effects.send:
+            return
+        inside, together = self._inside[a], dict[Said, list[str]]()
+        for receiver, message in effects.send:
+            self._in_flight.append((a, int(receiver), message))
+            one = said(message, str(a), self._origins)
+            together.setdefault(one, []).append(receiver)
+        inside.letters += [
+            Letter(self.round, tuple(to), one, inside.exact(one.count))
+            for one, to in together.items()
+        ]
+
+    def _deliver(self) -> None:
+        while self._in_flight:
+            sender, receiver, message = self._in_flight.popleft()
+            edge = _edge(sender, receiver)
+            if receiver in self.away or edge in self.cut:
+                continue
+            self.crossed.add(edge)
+            self._post(receiver, self.agents[receiver].step(Received(str(sender), message)))
+
+    def kill(self, a: int) -> None:
+        """It says and hears nothing any more; or again, if it was away."""
+        if a not in self.away:
+            self.away.add(a)
+            return
+        self.away.remove(a)
+        self._reunite(edge for edge in self.edges if a in edge)
+
+    def lie(self, a: int) -> None:
+        """From now on it invents its samples; or no longer does."""
+        self.liars ^= {a}
+
+    def cut_in_two(self) -> None:
+        """Nothing crosses from one half to the other any more; or again, if it was cut."""
+        if self.cut:
+            healed, self.cut = self.cut, set()
+            self._reunite(healed)
+            return
+        half = self._half()
+        self.cut = {edge for edge in self.edges if (edge[0] in half) != (edge[1] in half)}
+
+    def _half(self) -> set[int]:
+        """Agents that are near each other: found step by step from the first."""
+        neighbours: dict[int, list[int]] = {a: [] for a in range(len(self.agents))}
+        for a, b in self.edges:
+            neighbours[a].append(b)
+            neighbours[b].append(a)
+        found: set[int] = set()
+        ahead: deque[int] = deque()
+        for start in range(len(self.agents)):  # Whoever nobody leads to comes by number.
+            ahead.append(start)
+            while ahead and len(found) < len(self.agents) // 2:
+                a = ahead.popleft()
+                if a not in found:
+                    found.add(a)
+                    ahead.extend(neighbours[a])
+            ahead.clear()
+        return found
+
+    def _reunite(self, edges: Iterable[Edge]) -> None:
+        for a, b in edges:
+            if not {a, b} & self.away and (a, b) not in self.cut:
+                self.agents[a].step(Returned(str(b)))
+                self.agents[b].step(Returned(str(a)))
+
+    def letters(self, a: int) -> list[Letter]:
+        """All that left an agent, the first first."""
+        return self._inside[a].letters
+
+    def promise(self, a: int) -> str:
+        """The privacy of an agent's samples, in words."""
+        return Ledger.of(self.agents[a]).describe()
+
+    def exact(self, a: int) -> float | None:
+        """The mean of its samples, which stays inside; None before the first."""
+        return self._inside[a].exact(self._inside[a].count)
+
+
+def _edge(a: int, b: int) -> Edge:
+    return (a, b) if a < b else (b, a)
+
+
+_SAMPLES, _NOISE = 22, 23  # random streams; the simulator's are in scenario.py
