@@ -15,6 +15,8 @@ globalThis.colme = colme;
 
   /** Times the last answer took that are left between two questions: whoever computes has to rest. */
   const REST = 4;
+  /** Seconds that nobody has to wait longer than: the first answer may take a minute to compile. */
+  const LONGEST_REST = 15;
 
   function make(tag, attributes, ...children) {
     const element = document.createElement(tag);
@@ -69,7 +71,8 @@ globalThis.colme = colme;
       const began = performance.now();
       await ask();
       const took = performance.now() - began;
-      if (!stopped && timer === null) timer = setTimeout(turn, Math.max(1000 * least, REST * took));
+      const rest = Math.max(1000 * least, Math.min(REST * took, 1000 * LONGEST_REST));
+      if (!stopped && timer === null) timer = setTimeout(turn, rest);
     }
     const seen = () => {
       if (!document.hidden && timer === null) turn();

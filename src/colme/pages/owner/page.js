@@ -17,13 +17,12 @@
   let stop = () => {};
   let said = -Infinity;
 
-  /** As many digits as tell the value from the ends of its interval, and two more. */
+  /** To a tenth of the interval's width or less: digits beyond it say nothing. */
   function precise(value, answer) {
     if (value === null) return "unknown";
     const width = (answer.high ?? Infinity) - (answer.low ?? -Infinity);
     if (!(width > 0) || !Number.isFinite(width)) return number(value);
-    const digits = Math.ceil(Math.log10(Math.max(Math.abs(value), width) / width)) + 2;
-    return String(Number(value.toPrecision(Math.min(12, Math.max(3, digits)))));
+    return value.toFixed(Math.min(15, Math.max(0, Math.ceil(-Math.log10(width)) + 1)));
   }
 
   function seconds(age) {
