@@ -156,7 +156,7 @@ def test_who_asked_for_another_host_is_not_let_in() -> None:
     asyncio.run(asking())
 
 
-@pytest.mark.parametrize("path", ["/", "/nothing", "/docs", "/openapi.json", "/status/"])
+@pytest.mark.parametrize("path", ["/page", "/nothing", "/docs", "/openapi.json", "/status/"])
 def test_an_unknown_path_is_404(path: str) -> None:
     heard = ask(path)
     assert (heard.code, list(json.loads(heard.body))) == (404, ["error"])

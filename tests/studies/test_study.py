@@ -2,6 +2,9 @@
 
 import json
 import re
+from base64 import b64encode
+from hashlib import sha256
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -182,8 +185,10 @@ def test_files_for_people_and_for_programs(result: StudyResult, tmp_path: Path) 
 
 def test_the_page_needs_nothing_else_and_says_what_is_promised(result: StudyResult) -> None:
     page = result.page()
-    assert page.count("<svg") == 2
-    assert not re.findall(r"<(?:script|link|img|iframe)|url\(http|src=", page)
+    assert page.count("<svg") == page.count("<noscript>") == 2, "figures, where scripts are not run"
+    assert not re.findall(
+        r"<(?:img|iframe|object)|url\((?!#)|@import|\ssrc=|href=\"(?!data:,|#)", page
+    )
     for words in (
         "pure epsilon-differential privacy",
         "replace any one sample",
@@ -194,6 +199,20 @@ def test_the_page_needs_nothing_else_and_says_what_is_promised(result: StudyResu
     ):
         assert words in page
     assert page == result.page(), "the same study is the same page"
+
+
+def test_the_page_runs_its_own_scripts_and_no_others(result: StudyResult) -> None:
+    """Each by its hash; so none that a name could smuggle in."""
+    page = result.page()
+    scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    assert len(scripts) == page.count("<script>") == page.count("</script>") - 1
+    policy = re.search(r'Policy" content="([^"]+)"', page)
+    assert policy is not None
+    told = unescape(policy[1])
+    hashes = re.findall(r"sha256-([\w+/=]+)", told)
+    assert hashes == [b64encode(sha256(one.encode()).digest()).decode() for one in scripts]
+    assert "default-src 'none'" in told
+    assert told.count("unsafe") == 1, "looks alone: figures for who has no scripts need it"
 
 
 def test_names_of_sites_are_text_and_never_markup() -> None:

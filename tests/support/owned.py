@@ -1,7 +1,7 @@
 """A node as its owner sees it, with known content, and its owner's side on a real socket."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPMessage
@@ -115,9 +115,11 @@ class Client:
         authorization: str | None = f"Bearer {TOKEN}",
         kind: str | None = None,
         host: str | None = None,
+        also: Mapping[str, str] | None = None,
     ) -> Heard:
         headers = {"Authorization": authorization, "Content-Type": kind, "Host": host}
         given = {name: value for name, value in headers.items() if value is not None}
+        given |= also or {}
         return await asyncio.to_thread(self._ask, path, method, body, given)
 
     def _ask(self, path: str, method: str, body: Any, headers: dict[str, str]) -> Heard:

@@ -3,10 +3,11 @@
 import json
 import sys
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Event
 from typing import Annotated
 
 import typer
@@ -15,8 +16,10 @@ from rich.live import Live
 from rich.table import Table
 
 from colme.algorithms import ALGORITHMS, ALIASES, resolved
+from colme.cli.browser import open_page
 from colme.cli.tables import show
 from colme.cli.values import numbers
+from colme.node import trial
 from colme.node.trial import Fleet, Outcome, Plan, Sight, outcome, prepare
 
 DEFAULT = Plan()
@@ -43,6 +46,10 @@ def fleet(
         Path | None,
         typer.Option(help="Keep identities, configurations, states and logs in this folder."),
     ] = None,
+    watch: Annotated[
+        bool,
+        typer.Option("--watch", help="Serve a page over all nodes, on loopback, until Ctrl-C."),
+    ] = False,
 ) -> None:
     """Start real nodes: a process each, certificates and TLS on loopback, made-up data.
 
@@ -65,20 +72,36 @@ def fleet(
         members = prepare(plan, Path(folder))
         with (
             Fleet(members) as running,
-            Live(console=console, transient=True, auto_refresh=False) as live,
+            # Of its door, and only now: without a page no server is needed.
+            trial.FleetPage(plan, members) if watch else nullcontext() as page,
         ):
-            sights: Sequence[Sight] = ()
-            for sights in running.watch():
-                if sys.stderr.isatty() if as_json else console.is_terminal:
-                    live.update(_table(sights, plan), refresh=True)
+            if page is not None:
+                console.print(f"a page over all nodes: {page.address}", soft_wrap=True)
+                open_page(page.address)
+            sights = _watched(running, plan, console)
             result = outcome(sights, plan.rounds)
-    if as_json:
-        typer.echo(json.dumps(asdict(result)))
-    else:
-        show(console, _table(sights, plan))
-        _print_sums(console, result)
-        if keep is not None:
-            console.print(f"identities, configurations, states and logs are in {keep}")
+            if as_json:
+                typer.echo(json.dumps(asdict(result)))
+            else:
+                show(console, _table(sights, plan))
+                _print_sums(console, result)
+            if watch:
+                console.print("the nodes and their page stay until Ctrl-C")
+                with suppress(KeyboardInterrupt):
+                    Event().wait()
+    if keep is not None and not as_json:
+        console.print(f"identities, configurations, states and logs are in {keep}")
+
+
+def _watched(running: Fleet, plan: Plan, console: Console) -> Sequence[Sight]:
+    """The last sight of all, shown as it comes about."""
+    sights: Sequence[Sight] = ()
+    seen = sys.stderr.isatty() if console.stderr else console.is_terminal
+    with Live(console=console, transient=True, auto_refresh=False) as live:
+        for sights in running.watch():
+            if seen:
+                live.update(_table(sights, plan), refresh=True)
+    return sights
 
 
 def _table(sights: Sequence[Sight], plan: Plan) -> Table:

@@ -285,7 +285,7 @@ class Node:
             owner = OwnerServer(self, listen=config.owner.listen, token=owner_token(config.state))
             await owner.start()
             undo.push_async_callback(owner.stop)
-            log.info("owner's side", address=f"{config.owner.listen}", port=owner.port)
+            log.info("owner's side", page=owner.page, port=owner.port)
         await undo.enter_async_context(running(neighbourhood.join(), self._fail))
         if feed is not None:
             await undo.enter_async_context(running(intake.run(feed, begin), self._fail))

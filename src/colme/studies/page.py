@@ -1,90 +1,148 @@
 """A page to send around: one HTML file with everything in it, figures and privacy included."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
 from html import escape
-from math import isnan
+from math import isfinite, isnan
+from typing import Any
 
+from matplotlib.figure import Figure
+
+from colme.pages import CHARTS, STYLES
 from colme.studies import figures, words
-from colme.studies.findings import Findings, SiteResult
+from colme.studies.findings import Curve, Findings, SiteResult, Verdict
 from colme.studies.inquiry import Inquiry
+from colme.studies.one_file import one_file
 
 SHOWN = (10, 30, 100, 300, 1_000, 3_000)
 """Counts at which the gain of every site is shown, as far as the study has them."""
 
+_WORDS: dict[Verdict, str] = {"gained": "gained", "lost": "lost", "even": ""}
+_COLOURS: dict[Verdict, str] = {"gained": " good", "lost": " bad", "even": ""}
+
 LEAST = -10.0
 """A gain below which it is not told how far."""
 
-_STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem;
-  color: #222; background: #fff; }
-h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2.2rem; }
-svg { max-width: 100%; height: auto; }
-table { border-collapse: collapse; font-size: .85rem; }
-th, td { padding: .15rem .6rem; text-align: right; border-bottom: 1px solid #ddd; }
-th:first-child, td:first-child, td.word { text-align: left; }
-.wide { overflow-x: auto; }
-.gained { color: #17692b; } .lost { color: #a11a1a; }
-.warning { border-left: .3rem solid #d99a00; padding-left: .8rem; }
-.note { color: #555; font-size: .9rem; }
-"""
+_STYLES = (*STYLES, "study/page.css")
+_SCRIPTS = (*CHARTS, "components/elements.js", "study/page.js")
 
 
 def page(title: str, question: Inquiry, findings: Findings) -> str:
-    """The whole file."""
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
-        f"{body(title, question, findings)}\n</body>\n</html>\n"
+    """The whole file. Curves are drawn where it is opened; without scripts, figures stand there."""
+    top, *sections = _sections(question, findings, _drawn_there)
+    return one_file(
+        title,
+        f"<header>\n<h1>{escape(title)}</h1>\n{top.content}\n</header>\n<main>\n"
+        + "\n".join(_card(section) for section in sections)
+        + "\n</main>",
+        styles=_STYLES,
+        scripts=_SCRIPTS,
+        data={
+            "sites": len(question.sites.names),
+            "curves": [_plain(curve) for curve in findings.curves],
+        },
     )
 
 
 def body(title: str, question: Inquiry, findings: Findings) -> str:
-    """What stands in it."""
-    sites = len(question.sites.names)
-    together = [curve for curve in findings.curves if curve.algorithm != "local"]
-    parts = [
-        f"<h1>{escape(title)}</h1>",
-        _paragraph(words.asked(question)),
-        *(_paragraph(text, "warning") for text in words.warnings(question)),
-        "<h2>What was found</h2>",
-        _list(words.summary(question, findings)),
-        figures.as_svg(figures.error_over_samples(findings.curves)),
-        _paragraph(
-            "Squared error of the answers, averaged over sites and runs, as a multiple of the same"
-            " of sites that stay alone. Below 1 it pays. Bands are 95%.",
-            "note",
-        ),
-    ]
-    if together:
-        parts += [
-            "<h2>Who gained, who lost, and when</h2>",
-            figures.as_svg(figures.gained_and_lost(together, sites)),
-            _paragraph(
-                f"Of {sites} sites, those whose error is clearly smaller than alone (green), and"
-                " clearly larger (red).",
-                "note",
-            ),
-        ]
-    parts.append("<h2>Site by site</h2>")
-    for curve in together:
-        own = [
-            site
-            for site in findings.sites
-            if (site.algorithm, site.epsilon) == (curve.algorithm, curve.epsilon)
-        ]
-        parts += [f"<h3>{escape(words.label(curve))}</h3>", _table(own, curve.samples)]
-    parts += [
-        "<h2>How it was measured</h2>",
-        _list(words.method(question)),
-        _list(words.left_out(question)),
-        "<h2>Privacy</h2>",
-        _paragraph(words.privacy(question)),
-    ]
+    """The same for a notebook: figures, and no scripts."""
+    top, *sections = _sections(question, findings, lambda _, figure: figures.as_svg(figure))
+    parts = [f"<h1>{escape(title)}</h1>", top.content]
+    for section in sections:
+        parts += [f"<h2>{escape(section.head)}</h2>", section.content]
     return "\n".join(parts)
 
 
-def _table(sites: Sequence[SiteResult], samples: Sequence[int]) -> str:
+@dataclass(frozen=True, slots=True)
+class _Section:
+    head: str
+    content: str
+
+
+_Place = Callable[[str, Figure], str]
+"""How a figure stands in the page, by its name there."""
+
+
+def _sections(question: Inquiry, findings: Findings, place: _Place) -> list[_Section]:
+    """What stands in it; the first is above all headings."""
+    sites = len(question.sites.names)
+    together = [curve for curve in findings.curves if curve.algorithm != "local"]
+    sections = [
+        _Section(
+            "",
+            "\n".join(
+                [
+                    _paragraph(words.asked(question)),
+                    *(_paragraph(text, "warning") for text in words.warnings(question)),
+                ]
+            ),
+        ),
+        _Section(
+            "What was found",
+            _list(words.summary(question, findings))
+            + place("errors", figures.error_over_samples(findings.curves))
+            + _paragraph(
+                "Squared error of the answers, averaged over sites and runs, as a multiple of the"
+                " same of sites that stay alone. Below 1 it pays. Bands are 95%.",
+                "quiet",
+            ),
+        ),
+    ]
+    if together:
+        sections.append(
+            _Section(
+                "Who gained, who lost, and when",
+                place("counts", figures.gained_and_lost(together, sites))
+                + _paragraph(
+                    f"Of {sites} sites, those whose error is clearly smaller than alone, and"
+                    " clearly larger.",
+                    "quiet",
+                ),
+            )
+        )
+    tables = [
+        f"<details{'' if number else ' open'}>\n<summary>{escape(words.label(curve))}</summary>\n"
+        f"{_table(findings.sites, curve)}\n</details>"
+        for number, curve in enumerate(together)
+    ]
+    return [
+        *sections,
+        _Section("Site by site", "\n".join(tables)),
+        _Section(
+            "How it was measured",
+            _list([*words.method(question), *words.left_out(question)]),
+        ),
+        _Section("Privacy", _paragraph(words.privacy(question))),
+    ]
+
+
+def _card(section: _Section) -> str:
+    head = section.head.lower().replace(",", "").replace(" ", "-")
+    return (
+        f'<section class="card" aria-labelledby="{head}">\n<h2 id="{head}">{escape(section.head)}'
+        f"</h2>\n{section.content}\n</section>"
+    )
+
+
+def _drawn_there(name: str, figure: Figure) -> str:
+    return f'<div id="{name}" class="cards"></div>\n<noscript>{figures.as_svg(figure)}</noscript>\n'
+
+
+def _plain(curve: Curve) -> dict[str, Any]:
+    """JSON knows neither infinity nor what is not a number."""
+    told = asdict(curve)
+    for name in ("mse_over_local", "standard_error"):
+        told[name] = [value if isfinite(value) else None for value in told[name]]
+    return {**told, "epsilon": f"{curve.epsilon:g}"}
+
+
+def _table(all_sites: Sequence[SiteResult], curve: Curve) -> str:
+    samples = curve.samples
+    sites = [
+        site
+        for site in all_sites
+        if (site.algorithm, site.epsilon) == (curve.algorithm, curve.epsilon)
+    ]
     shown = [i for i, count in enumerate(samples) if count in SHOWN and i < len(samples) - 1]
     heads = [
         "site",
@@ -99,7 +157,8 @@ def _table(sites: Sequence[SiteResult], samples: Sequence[int]) -> str:
         "gain at the end",
         "",
     ]
-    lines = ["<tr>" + "".join(f"<th>{escape(head)}</th>" for head in heads) + "</tr>"]
+    columns = "".join(f'<th scope="col">{escape(head)}</th>' for head in heads)
+    lines = []
     for site in sorted(sites, key=lambda one: -2.0 if isnan(one.gain) else -one.gain):
         cells = [
             escape(site.site),
@@ -113,10 +172,14 @@ def _table(sites: Sequence[SiteResult], samples: Sequence[int]) -> str:
             *(percent(site.gains[i]) for i in shown),
             percent(site.gain),
         ]
-        verdict = "" if site.verdict == "even" else site.verdict
-        word = f'<td class="word {verdict}">{verdict}</td>'
+        word = f'<td class="word{_COLOURS[site.verdict]}">{_WORDS[site.verdict]}</td>'
         lines.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + word + "</tr>")
-    return f'<div class="wide"><table>\n{"".join(line + chr(10) for line in lines)}</table></div>'
+    rows = "".join(f"{line}\n" for line in lines)
+    name = escape(f"Every site, {words.label(curve)}")
+    return (
+        f'<div class="wide" tabindex="0" role="region" aria-label="{name}"><table>\n'
+        f"<thead><tr>{columns}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table></div>"
+    )
 
 
 def _number(value: float) -> str:

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from colme.node.owner.answer import Answer, Owned
     from colme.node.owner.answering import Answering
     from colme.node.owner.client import OwnerClient
+    from colme.node.owner.gate import LocalOnly
+    from colme.node.owner.page import page_routes
     from colme.node.owner.server import OwnerServer
 else:  # To ask a node no server is needed, and to answer no client.
     __getattr__ = when_asked(
@@ -17,12 +19,15 @@ else:  # To ask a node no server is needed, and to answer no client.
         answer=("Answer", "Owned"),
         answering=("Answering",),
         client=("OwnerClient",),
+        gate=("LocalOnly",),
+        page=("page_routes",),
         server=("OwnerServer",),
     )
 
 __all__ = [
     "Answer",
     "Answering",
+    "LocalOnly",
     "NeighbourStatus",
     "Owned",
     "OwnerClient",
@@ -30,5 +35,6 @@ __all__ = [
     "SampleCounts",
     "Status",
     "owner_token",
+    "page_routes",
     "read_token",
 ]

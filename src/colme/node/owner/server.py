@@ -1,14 +1,12 @@
 """The owner's side of a node: HTTP on loopback, behind a token."""
 
 import asyncio
-import json
 import logging
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
-from hmac import compare_digest
 from math import isfinite
 from traceback import format_tb
 
@@ -19,14 +17,17 @@ from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from colme.errors import ColmeError, LocalProtocolError, NetworkError, SampleError, StoreError
-from colme.node.config import is_loopback, split_address
+from colme.node.config import split_address
 from colme.node.descriptors import bearable
 from colme.node.log import logger
 from colme.node.owner.answer import Owned
+from colme.node.owner.bodies import json_of, lines_of, numbers
 from colme.node.owner.connection import BoundedConnection
+from colme.node.owner.gate import Gate, LocalOnly, refusal
+from colme.node.owner.page import OwnerPage
+from colme.node.owner.sessions import Sessions
 from colme.node.wire import Reason
 
 LARGEST_BODY = 2**20
@@ -37,18 +38,18 @@ ACCEPTED_AT_ONCE = 8
 BACKLOG = 100
 """Those that the system holds until they are accepted; they take no descriptor."""
 
-OPEN = ("/livez", "/readyz")
-"""What a supervisor asks without a token; it tells nothing of the data."""
-
-NOT_STORED = {"Cache-Control": "no-store"}
-
 # Without a handler of any kind, Python prints a library's warnings to standard error.
 _NOWHERE = logging.NullHandler()
 
 
 def owner_app(owned: Owned, token: str) -> Starlette:
-    """The application; everything but OPEN needs `Authorization: Bearer TOKEN`."""
+    """The application; everything but OPEN and the page needs `Authorization: Bearer TOKEN`.
+
+    The page, once its owner has shown the token, needs its session.
+    """
     routes = _Routes(owned)
+    sessions = Sessions(token)
+    page = OwnerPage(sessions, logger(node=owned.name))
     app = Starlette(
         routes=[
             Route("/estimate", routes.estimate),
@@ -57,8 +58,12 @@ def owner_app(owned: Owned, token: str) -> Starlette:
             Route("/metrics", routes.metrics),
             Route("/livez", routes.livez),
             Route("/readyz", routes.readyz),
+            *page.routes,
         ],
-        middleware=[Middleware(_Gate, token=token)],
+        middleware=[
+            Middleware(LocalOnly),
+            Middleware(Gate, token=token, sessions=sessions, unlocked=page.paths),
+        ],
         exception_handlers={
             HTTPException: _refused,
             SampleError: _bad_sample,
@@ -79,20 +84,20 @@ class _Routes:
     async def estimate(self, _request: Request) -> Response:
         answer = asdict(await self.owned.estimate())
         content = {name: _finite_or_none(value) for name, value in answer.items()}
-        return JSONResponse(content, headers=NOT_STORED)
+        return JSONResponse(content)
 
     async def samples(self, request: Request) -> Response:
         body = await self._body_of(request)
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         with self._counting(Reason.GARBAGE):
-            values = _lines_of(body) if kind == "text/plain" else _json_of(body)
+            values = lines_of(body) if kind == "text/plain" else json_of(body)
         with self._counting(Reason.INVALID_VALUE):
-            samples = _numbers(values)
+            samples = numbers(values)
         await self.owned.take(samples)
         return JSONResponse({"taken": len(samples)})
 
     async def status(self, _request: Request) -> Response:
-        return JSONResponse(asdict(self.owned.status()), headers=NOT_STORED)
+        return JSONResponse(asdict(self.owned.status()))
 
     async def metrics(self, _request: Request) -> Response:
         metrics = self.owned.metrics
@@ -113,7 +118,7 @@ class _Routes:
             kind=type(error).__name__,
             trace="".join(format_tb(error.__traceback__)),
         )
-        return _error("a fault of the node: see its log", 500)
+        return refusal("a fault of the node: see its log", 500)
 
     async def _body_of(self, request: Request) -> bytes:
         body = bytearray()
@@ -131,44 +136,6 @@ class _Routes:
         except SampleError:
             self.owned.metrics.sample_refused(reason)
             raise
-
-
-class _Gate:
-    """Lets those with the token in, if it is this machine that they asked for.
-
-    A page of another site can have its name lead here, and a browser would take both for one site;
-    it asks by that name.
-    """
-
-    def __init__(self, app: ASGIApp, token: str) -> None:
-        self._app = app
-        self._token = token.encode()
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = dict(scope["headers"])
-        if not _is_of_this_machine(headers.get(b"host", b"").decode("latin-1")):
-            expected = "Host: expected localhost or a loopback address, such as 127.0.0.1"
-            await _error(expected, 421)(scope, receive, send)
-        elif scope["path"] in OPEN or self._admits(headers):
-            await self._app(scope, receive, send)
-        else:
-            expected = "Authorization: expected Bearer and the token of the node's state folder"
-            response = _error(expected, 401, {"WWW-Authenticate": 'Bearer realm="colme"'})
-            await response(scope, receive, send)
-
-    def _admits(self, headers: dict[bytes, bytes]) -> bool:
-        scheme, _, given = headers.get(b"authorization", b"").partition(b" ")
-        return scheme.lower() == b"bearer" and compare_digest(given.strip(), self._token)
-
-
-def _is_of_this_machine(host: str) -> bool:
-    """Whether a Host header has a name that leads here for everybody, with or without a port."""
-    for address in (host, f"{host}:80"):
-        try:
-            return is_loopback(split_address(address)[0])
-        except ValueError:
-            continue
-    return False
 
 
 class OwnerServer:
@@ -206,6 +173,12 @@ class OwnerServer:
         port: int = self._socket.getsockname()[1]
         return port
 
+    @property
+    def page(self) -> str:
+        """Where its owner can look at it with a browser."""
+        host, _ = split_address(self._listen)
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}/"
+
     async def start(self) -> None:
         """Bind and serve; a NetworkError if the address is taken."""
         host, port = split_address(self._listen)
@@ -236,77 +209,27 @@ class OwnerServer:
         await asyncio.sleep(0)  # for the transports to close
 
 
-def _json_of(body: bytes) -> list[object]:
-    try:
-        content = json.loads(body.decode())
-    except (ValueError, RecursionError):
-        content = None
-    if isinstance(content, dict) and content.keys() == {"samples"}:
-        content = content["samples"]
-    elif isinstance(content, int | float):
-        content = [content]
-    if not isinstance(content, list):
-        expected = 'a number, a list of numbers or {"samples": [numbers]} in JSON'
-        raise SampleError("body", "something else", expected)
-    return content
-
-
-def _lines_of(body: bytes) -> list[object]:
-    try:
-        text = body.decode().rstrip()
-    except UnicodeDecodeError:
-        raise SampleError("body", "something else", "text, one number a line") from None
-    return [_as_number(line) for line in text.split("\n")] if text else []
-
-
-def _as_number(line: str) -> object:
-    try:
-        return float(line.replace("_", "x"))  # Python's 1_000 is nobody else's number
-    except ValueError:
-        return line
-
-
-def _numbers(values: list[object]) -> list[float]:
-    """All of them, or a SampleError that names the first bad one and never quotes it."""
-    if not values:
-        raise SampleError("samples", "none", "one number or more")
-    return [_number(value, place) for place, value in enumerate(values)]
-
-
-def _number(value: object, place: int) -> float:
-    try:
-        if isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value):
-            return float(value)
-    except OverflowError:  # a whole number that no float holds
-        pass
-    raise SampleError(f"samples[{place}]", type(value).__name__, "a finite number")
-
-
 def _finite_or_none(value: object) -> object:
     """JSON has no infinity."""
     return None if isinstance(value, float) and not isfinite(value) else value
 
 
-def _error(text: str, code: int, headers: dict[str, str] | None = None) -> Response:
-    return JSONResponse({"error": text}, code, headers)
-
-
 async def _refused(_request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return _error(error.detail, error.status_code, dict(error.headers or {}))
+    return refusal(error.detail, error.status_code, dict(error.headers or {}))
 
 
 async def _bad_sample(_request: Request, error: Exception) -> Response:
     assert isinstance(error, ColmeError)
-    return _error(f"{error.field}: expected {error.expected}; nothing was taken in", 422)
+    return refusal(f"{error.field}: expected {error.expected}; nothing was taken in", 422)
 
 
 async def _not_now(_request: Request, error: Exception) -> Response:
-    return _error(str(error), 409)
+    return refusal(str(error), 409)
 
 
 async def _disk_fails(_request: Request, error: Exception) -> Response:
-    return _error(str(error), 503)
+    return refusal(str(error), 503)
 
 
 async def _gone(_request: Request, _error_: Exception) -> Response:

@@ -17,13 +17,15 @@ from colme.node.trial.fleet import (
 
 if TYPE_CHECKING:
     from colme.node.trial.speed import NodeSpeed, measure
-else:  # They need gRPC and SQLite; a fleet's nodes are processes of their own.
-    __getattr__ = when_asked(__name__, speed=("NodeSpeed", "measure"))
+    from colme.node.trial.watching import FleetPage
+else:  # They need gRPC, SQLite or a server; a fleet's nodes are processes of their own.
+    __getattr__ = when_asked(__name__, speed=("NodeSpeed", "measure"), watching=("FleetPage",))
 
 __all__ = [
     "CONFIG",
     "LOG",
     "Fleet",
+    "FleetPage",
     "Member",
     "NodeSpeed",
     "Outcome",
