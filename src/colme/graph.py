@@ -85,6 +85,11 @@ class Graph:
         """The neighbours of one agent, in order."""
         return self.indices[self.indptr[agent] : self.indptr[agent + 1]]
 
+    @property
+    def edges(self) -> list[tuple[int, int]]:
+        """Each once, the smaller end first, in order."""
+        return [(a, int(b)) for a in range(self.agents) for b in self.neighbours(a) if a < b]
+
     def components(self, classes: Sequence[int] | IntArray) -> IntArray:
         """The smallest member of a's connected component among the agents of its own class."""
         labels = np.asarray(classes)

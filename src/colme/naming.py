@@ -22,12 +22,18 @@ def is_own(text: object) -> bool:
     return isinstance(text, str) and ":" in text
 
 
+searched: list[str] = []
+"""Folders that were asked for: whoever computes elsewhere has to look there too."""
+
+
 def search_in(folder: Path) -> None:
     """Look for modules there too: beside the file that names them."""
     # At the end: a folder of scenarios must not shadow an installed module.
     place = str(folder.absolute())
     if place not in sys.path:
         sys.path.append(place)
+    if place not in searched:
+        searched.append(place)
 
 
 def load(field: str, text: str) -> Any:

@@ -10,6 +10,7 @@ from colme.cli import running
 from colme.cli.folder import Folder, Force
 from colme.cli.running import Out, Seed, Threads
 from colme.cli.tables import show
+from colme.cli.workers import Cluster
 from colme.report import curves
 from colme.report.comparison import distinct_levels, label_of, systems_over_time
 from colme.sim.figures import comparison
@@ -23,6 +24,7 @@ def compare(
     quick: Annotated[bool, typer.Option("--quick", help="Fewer runs: about a minute.")] = False,
     seed: Seed = 1,
     threads: Threads = None,
+    cluster: Cluster = None,
     force: Force = False,
 ) -> None:
     """Compare relay, tracking and the paper's with ColME, C-ColME, B-ColME, Private-ColME.
@@ -37,7 +39,9 @@ def compare(
     asked = {"command": "compare", "quick": quick, "seed": seed}
     folder = Folder.claim(out, asked, results=files, force=force)
     results = {
-        name: running.run(scenario, out=out, threads=threads, label=name, name=name)
+        name: running.run(
+            scenario, out=out, threads=threads, cluster=cluster, label=name, name=name
+        )
         for name, scenario in settings.items()
     }
     paths = curves.save(systems_over_time(results), out, "comparison")

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +15,7 @@ from colme.cli import running
 from colme.cli.folder import Folder, Force
 from colme.cli.running import Out, Seed, Threads
 from colme.cli.tables import show
+from colme.cli.workers import Cluster, Workers
 from colme.errors import ConfigError
 from colme.sim.figures import harm as cells
 from colme.sim.figures.readings import Measured, Reading
@@ -72,6 +74,7 @@ def harm(
     ] = None,
     seed: Seed = 1,
     threads: Threads = None,
+    cluster: Cluster = None,
     force: Force = False,
 ) -> None:
     """Hold relay against its bars: gains, harm, coverage, liars, graphs and traffic.
@@ -89,8 +92,9 @@ def harm(
     lines: list[Line] = []
     for number, row in enumerate(chosen, start=1):
         label = f"{number}/{len(chosen)} {row.name}"
-        data = _studied(row.scenario, out, threads, label)
-        beside = None if row.beside is None else _studied(row.beside, out, threads, label)
+        study = partial(_studied, out=out, threads=threads, cluster=cluster, label=label)
+        data = study(row.scenario)
+        beside = None if row.beside is None else study(row.beside)
         lines += [_line(row.name, one, one.read(data, beside)) for one in row.readings]
         if not console.is_terminal:
             console.print(label, "done", soft_wrap=True, highlight=False)
@@ -102,12 +106,20 @@ def harm(
     console.print(f"{passed} of {len(lines)} pass. ", *saved, soft_wrap=True)
 
 
-def _studied(scenario: Scenario, out: Path, threads: int | None, label: str) -> xr.Dataset:
+def _studied(
+    scenario: Scenario, *, out: Path, threads: int | None, cluster: Workers | None, label: str
+) -> xr.Dataset:
     """Of one degree and epsilon, batch by batch."""
     # Under a name that no other study has: whatever was asked before, a cell serves again.
     name = Checkpoint.identity(scenario)
     dataset = running.run(
-        scenario, out=out / "cells", threads=threads, label=label, name=name, by_batch=True
+        scenario,
+        out=out / "cells",
+        threads=threads,
+        cluster=cluster,
+        label=label,
+        name=name,
+        by_batch=True,
     )
     return dataset.isel(degree=0, epsilon=0)
 

@@ -15,6 +15,7 @@ from colme.cli.harm import harm
 from colme.cli.running import Out, Seed, Threads
 from colme.cli.study import schools, wards
 from colme.cli.tables import show
+from colme.cli.workers import Cluster
 from colme.report import curves, gain
 from colme.report.harm import error_and_harm
 from colme.sim.figures import PAPER
@@ -50,6 +51,7 @@ def figure1(
     ] = None,
     seed: Seed = 1,
     threads: Threads = None,
+    cluster: Cluster = None,
     force: Force = False,
     verbose: Annotated[
         bool, typer.Option("--verbose", help="All claims, not only those that fail.")
@@ -62,12 +64,18 @@ def figure1(
     runs = runs or (paper.QUICK_RUNS if quick else PAPER.runs)
     folder = _claimed("figure1", out, runs, seed, force, also=["theorem1.nc"])
     figure = running.run(
-        paper.study(runs, seed), out=out, threads=threads, label="figure 1", name="figure1"
+        paper.study(runs, seed),
+        out=out,
+        threads=threads,
+        cluster=cluster,
+        label="figure 1",
+        name="figure1",
     )
     theorem = running.run(
         paper.theorem_study(runs, seed),
         out=out,
         threads=threads,
+        cluster=cluster,
         label="theorem 1",
         name="theorem1",
     )
@@ -102,6 +110,7 @@ def figure2(
     ] = None,
     seed: Seed = 1,
     threads: Threads = None,
+    cluster: Cluster = None,
     force: Force = False,
 ) -> None:
     """Figure 2, beyond the paper: tracking beside the paper's own.
@@ -111,7 +120,12 @@ def figure2(
     runs = runs or (beyond.QUICK_RUNS if quick else beyond.RUNS)
     folder = _claimed("figure2", out, runs, seed, force)
     dataset = running.run(
-        beyond.study(runs, seed), out=out, threads=threads, label="figure 2", name="figure2"
+        beyond.study(runs, seed),
+        out=out,
+        threads=threads,
+        cluster=cluster,
+        label="figure 2",
+        name="figure2",
     )
     paths = curves.save(error_and_harm(dataset), out, "figure2")
     console = Console(soft_wrap=True, highlight=False)
@@ -148,6 +162,7 @@ def figure3(
     ] = None,
     seed: Seed = 1,
     threads: Threads = None,
+    cluster: Cluster = None,
     force: Force = False,
 ) -> None:
     """Figure 3, beyond the paper: relay beside tracking and the paper's own.
@@ -158,7 +173,9 @@ def figure3(
     runs = runs or (relayed.QUICK_RUNS if quick else relayed.RUNS)
     scenario = relayed.study(runs, seed, quick=quick)
     folder = _claimed("figure3", out, runs, seed, force, rounds=scenario.rounds)
-    dataset = running.run(scenario, out=out, threads=threads, label="figure 3", name="figure3")
+    dataset = running.run(
+        scenario, out=out, threads=threads, cluster=cluster, label="figure 3", name="figure3"
+    )
     names = {page: "figure3" if page == "gain" else f"figure3-{page}" for page in gain.PAGES}
     paths = [
         path

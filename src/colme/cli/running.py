@@ -10,6 +10,8 @@ from rich.console import Console
 
 from colme.cli.interruption import interruptible
 from colme.cli.progress import progress
+from colme.cli.workers import Workers
+from colme.errors import ConfigError
 from colme.sim import study
 from colme.sim.scenario import Scenario
 from colme.sim.study import Checkpoint
@@ -28,11 +30,18 @@ def wide_console() -> Console:
     return console if console.is_terminal else Console(width=WIDTH)
 
 
+def require_one(threads: int | None, cluster: Workers | None) -> None:
+    """Refuse threads of this process where others compute."""
+    if threads is not None and cluster is not None:
+        raise ConfigError("--threads", threads, "none with --cluster, whose workers have their own")
+
+
 def run(
     scenario: Scenario,
     *,
     out: Path | None,
     threads: int | None,
+    cluster: Workers | None,
     label: str,
     name: str = "result",
     by_batch: bool = False,
@@ -42,6 +51,7 @@ def run(
 
     A result that is there already is not computed again: `out` is this study's (`Folder`).
     """
+    require_one(threads, cluster)
     checkpoint, path = None, None
     if out is not None:
         path = out / f"{name}.nc"
@@ -53,6 +63,7 @@ def run(
         dataset = study.simulate(
             scenario,
             threads=threads,
+            executor=None if cluster is None else cluster.executor,
             checkpoint=checkpoint,
             report=report,
             by_batch=by_batch,

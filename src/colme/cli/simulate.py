@@ -17,6 +17,7 @@ from colme.cli.folder import Folder, Force
 from colme.cli.memory import require_memory
 from colme.cli.tables import show
 from colme.cli.values import numbers, whole_numbers, words
+from colme.cli.workers import Cluster
 from colme.errors import ConfigError
 from colme.sim.figures import PRESETS
 from colme.sim.scenario import NAMES, Scenario, described
@@ -75,6 +76,7 @@ def simulate(
     threads: Annotated[
         int | None, typer.Option(help="Threads.  All cores if not given.", min=1)
     ] = None,
+    cluster: Cluster = None,
     keep: Annotated[
         str,
         typer.Option(
@@ -115,13 +117,18 @@ def simulate(
     kept = kinds_to_keep(keep)
     if out is None and not as_json:
         raise ConfigError("--out", None, "a folder for the result, or --json to print it")
-    require_memory(study, threads=threads, force=force)
+    running.require_one(threads, cluster)
+    if cluster is None or cluster.here is not None:
+        at_once = threads if cluster is None else cluster.here
+        require_memory(study, threads=at_once, force=force)
     folder = None
     if out is not None:
         asked = {"command": "simulate", "keep": sorted(kept)}
         asked |= json.loads(study.model_dump_json())
         folder = Folder.claim(out, asked, results=[RESULT], force=force)
-    dataset = running.run(study, out=out, threads=threads, label="simulating", keep=kept)
+    dataset = running.run(
+        study, out=out, threads=threads, cluster=cluster, label="simulating", keep=kept
+    )
     if folder is not None and not folder.done:
         folder.finish([folder.out / RESULT])
     if as_json:

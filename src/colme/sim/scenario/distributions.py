@@ -66,6 +66,10 @@ class Distribution(Table):
         """The shape for the class of this number, with this mean."""
         raise NotImplementedError
 
+    def with_file_read(self) -> Self:
+        """The same, without a file."""
+        return self
+
 
 class WithSigma(Distribution):
     """Those that are told how far their data vary."""
@@ -177,6 +181,12 @@ class Empirical(Distribution):
         if len(set(values)) < 2 or not np.isfinite(values).all():
             raise ConfigError("data.values", values[:5], "at least two different finite numbers")
         return _steps(np.sort(np.asarray(values, dtype=np.float64)))
+
+    def with_file_read(self) -> Self:
+        """As a list of values."""
+        if self.file is None:
+            return self
+        return self.model_copy(update={"values": self._sample(), "file": None, "column": None})
 
     def _sample(self) -> list[float]:
         if self.file is None:

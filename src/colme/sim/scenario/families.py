@@ -41,6 +41,10 @@ class Family(Table):
         """A graph of this family."""
         raise NotImplementedError
 
+    def with_file_read(self, agents: int) -> Self:
+        """The same, without a file."""
+        return self
+
     def names(self, agents: int) -> list[int] | list[str]:
         """What the agents are called, in order."""
         return list(range(agents))
@@ -181,6 +185,13 @@ class Listed(Family):
         if self.file is not None:
             return graphs.read_edges(self.file, agents)
         return Graph.from_edges(self.edges or [], agents)
+
+    def with_file_read(self, agents: int) -> Self:
+        """As a list of edges."""
+        if self.file is None:
+            return self
+        edges = graphs.read_edges(self.file, agents).edges
+        return self.model_copy(update={"file": None, "edges": edges})
 
     def names(self, agents: int) -> list[int] | list[str]:
         """As their labels say."""

@@ -84,8 +84,7 @@ class Scenario(Table):
         if graph is not None and not isinstance(graph, Graph | Family | Mapping | str):
             graph = Graph.from_networkx(graph)
         if isinstance(graph, Graph):
-            edges = [(a, b) for a in range(graph.agents) for b in graph.neighbours(a) if a < b]
-            listed = Listed(family="edges", edges=edges, labels=_names(graph))
+            listed = Listed(family="edges", edges=graph.edges, labels=_names(graph))
             fields |= {"graph": listed, "agents": graph.agents}
         with errors_named(type(self)):
             super().__init__(**legacy.upgraded(plain(fields)))
@@ -118,6 +117,14 @@ class Scenario(Table):
     def of_result(cls, result: Any) -> Self:
         """The one that a result, an xarray Dataset, was made with."""
         return cls.build(**json.loads(result.attrs["scenario"]))
+
+    def with_files_read(self) -> Self:
+        """The same with what its files hold, for those who can't read them."""
+        read = {
+            "graph": self.graph.with_file_read(self.agents),
+            "data": self.data.with_file_read(),
+        }
+        return self.model_copy(update=read)
 
     def _check(self) -> None:
         labels = [algorithm.label for algorithm in self.algorithms]

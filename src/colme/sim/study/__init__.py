@@ -1,7 +1,9 @@
-"""A scenario, run in batches on several threads: progress, resuming, labelled results."""
+"""A scenario, run in batches here or on a cluster: progress, resuming, labelled results."""
 
 from colme.sim.study.batch import Batch
 from colme.sim.study.checkpoint import Checkpoint
+from colme.sim.study.cluster import on_cluster, workers_here
+from colme.sim.study.elsewhere import Parcel, on_executor, require_names
 from colme.sim.study.kept import kinds_to_keep
 from colme.sim.study.overview import SummaryRow, summary, title
 from colme.sim.study.precision import precision
@@ -17,14 +19,18 @@ __all__ = [
     "TABLES",
     "Batch",
     "Checkpoint",
+    "Parcel",
     "Results",
     "Stopped",
     "Study",
     "SummaryRow",
     "kinds_to_keep",
     "load",
+    "on_cluster",
+    "on_executor",
     "on_threads",
     "precision",
+    "require_names",
     "room_for",
     "save",
     "save_csv",
@@ -33,4 +39,5 @@ __all__ = [
     "table",
     "title",
     "work",
+    "workers_here",
 ]
