@@ -12,6 +12,7 @@ little above the truth. ROW is a part of a row's name.
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from itertools import chain
 
+from colme.inference.compiled import bring_compiler
 from relay_measure import Figure, Played
 from relay_play import play
 from relay_rows import ROWS, Row
@@ -40,6 +41,7 @@ def line(name: str, figure: Figure, moments: Played, rare: bool) -> str:
 
 def main() -> None:
     """All rows, or those whose names have one of the arguments in them."""
+    bring_compiler()
     parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
     parser.add_argument("rows", nargs="*", metavar="ROW", help="a part of a row's name")
     parser.add_argument("--quick", action="store_true", help="an eighth of the runs")

@@ -18,7 +18,7 @@ from unittest.mock import patch
 import numpy as np
 
 from colme.inference.answers import Owners, Releases, answers
-from colme.inference.compiled import compiled
+from colme.inference.compiled import bring_compiler, compiled
 from colme.rules.weighing import WeighedBlocks, blend
 from relay_world import HALF_RANGE
 
@@ -88,6 +88,7 @@ def plain(function: Callable[..., object], *called: object) -> Callable[..., obj
 
 def main() -> None:
     """A table in Markdown."""
+    bring_compiler()
     print("| records | | from scratch, ms | warm, ms |\n|---|---|---|---|")
     for words, chosen in (("compiled", compiled), ("numpy", plain)):
         with (

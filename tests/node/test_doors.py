@@ -65,3 +65,34 @@ def test_an_import_spares_what_it_does_not_need(module: str, spared: tuple[str, 
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )
     assert run.stdout.split() == []
+
+
+HEAVY = ("numba", "llvmlite", "scipy", "networkx", "matplotlib", "pandas", "xarray")
+
+ANSWERING = """
+import sys
+import colme.cli.node
+from colme import Network, Profile, SeededLaplace
+names = [f"node {i}" for i in range(20)]
+network = Network.of_equals(
+    {name: [names[i - 1], names[(i + 1) % 20]] for i, name in enumerate(names)},
+    profile=Profile.bounded(0, 1, epsilon=4),
+    noise=SeededLaplace(1),
+)
+network.run([0.2 + 0.6 * (i % 2)] * 20 for i in range(200))
+assert any(one.collaborative for one in network.estimates().values())
+print(*sorted(set(HEAVY) & sys.modules.keys()))
+"""
+
+
+def test_a_node_that_answers_has_imported_nothing_heavy() -> None:
+    """All that a node runs, and answers that rest on others' records: without what only the
+    simulator needs, though it is installed. numba and what it brings along would take 130 MB."""
+    run = subprocess.run(
+        [sys.executable, "-c", f"HEAVY = {HEAVY!r}\n{ANSWERING}"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    assert run.stdout.split() == []

@@ -1,6 +1,7 @@
 """`colme bench`: how fast the simulator, or a node, is on this machine."""
 
 import json
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,12 +12,25 @@ from rich.table import Table
 def bench(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, nothing else.")] = False,
     node: Annotated[bool, typer.Option("--node", help="Measure a node instead.")] = False,
+    scale: Annotated[
+        bool, typer.Option("--scale", help="Measure one run of 1,000, 10,000, ... agents instead.")
+    ] = False,
+    largest: Annotated[
+        int,
+        typer.Option(help="Agents of the largest, with --scale: 10 million take 6 GiB.", min=1_000),
+    ] = 10_000_000,
+    picture: Annotated[
+        Path | None, typer.Option(help="With --scale, a file to draw it in: scale.svg.")
+    ] = None,
     rounds: Annotated[int, typer.Option(help="Rounds of the fleet, with --node.", min=40)] = 300,
 ) -> None:
     """Measure the simulator: one thread, processor time, median of three.
 
     With --node: processor time for a message and durable commits, as ratios to a bare gRPC call and
     to bare SQLite measured in the same run; a fleet's rounds per second; an idle node's memory.
+
+    With --scale: time and memory of an agent in one run at degree 10, against the bandwidth of the
+    memory, which is measured too; each size in a process of its own.
 
     A run-round is one run of 200 agents by one round; an agent-round one agent by one round. Of
     the baselines, C-ColME and B-ColME are measured in Galante's setting (10,000 agents, degree 10,
@@ -26,6 +40,11 @@ def bench(
         from colme.cli.bench_node import bench_node
 
         bench_node(rounds=rounds, as_json=as_json)
+        return
+    if scale:
+        from colme.cli.bench_scale import bench_scale
+
+        bench_scale(largest=largest, picture=picture, as_json=as_json)
         return
     from colme.sim import speed
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from colme.graph import Graph
 from colme.inference.answers import Owners, answers
+from colme.inference.compiled import bring_compiler
 from colme.inference.table import shares, tabulated
 from colme.planner.question import FloatArray, IntArray, Question
 from colme.rules.release import laplace_scale
@@ -34,6 +35,7 @@ class Expected:
 
 def relay(question: Question, count: int, *, draws: int, seed: int) -> Expected:
     """MSE / Local of relay when everybody has so many samples."""
+    bring_compiler()
     generator = np.random.default_rng([seed, count])
     rows = np.array([_board(question, count, generator) for _ in range(draws)])
     return _adjusted(rows[:, 0], rows[:, 1:])

@@ -68,15 +68,25 @@ def _pair_up(agents: int, degree: int, generator: Generator) -> IntArray | None:
     while len(ends):
         generator.shuffle(ends)
         low, high = np.minimum(ends[::2], ends[1::2]), np.maximum(ends[::2], ends[1::2])
-        drawn, first = np.unique(low * agents + high, return_index=True)
-        new = ~_contains(keys, drawn) & (low[first] != high[first])
-        keys = np.insert(keys, np.searchsorted(keys, drawn[new]), drawn[new])
-        again = np.ones(len(low), dtype=bool)
-        again[first[new]] = False
+        drawn = low * agents + high
+        again = (low == high) | _contains(keys, drawn) | _drawn_before(drawn)
+        new = np.sort(drawn[~again])
+        keys = np.insert(keys, np.searchsorted(keys, new), new) if len(keys) else new
         ends = np.concatenate([low[again], high[again]])
-        if not new.any() and not _any_pair_left(ends, keys, agents):
+        if not len(new) and not _any_pair_left(ends, keys, agents):
             return None
     return np.column_stack(np.divmod(keys, agents))
+
+
+def _drawn_before(drawn: IntArray) -> NDArray[np.bool_]:
+    """Which of these are equal to an earlier one. Few are: they are looked at one by one."""
+    ordered = np.sort(drawn)
+    twice = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
+    places = np.flatnonzero(_contains(twice, drawn))
+    _, first = np.unique(drawn[places], return_index=True)
+    before = np.zeros(len(drawn), dtype=bool)
+    before[np.delete(places, first)] = True
+    return before
 
 
 def _any_pair_left(ends: IntArray, keys: IntArray, agents: int) -> bool:

@@ -13,6 +13,7 @@ from colme.sim.engines.engine import (
     Setting,
     World,
 )
+from colme.sim.engines.large import LargeEngine
 from colme.sim.engines.liars import Liars, Moment
 from colme.sim.engines.measure import (
     MEASURED,
@@ -48,6 +49,7 @@ __all__ = [
     "Entrant",
     "FloatArray",
     "Jumped",
+    "LargeEngine",
     "Liars",
     "Moment",
     "OwnTable",

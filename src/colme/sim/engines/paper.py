@@ -69,7 +69,7 @@ _ANYWHERE = Situation(agents=10_000_001, degree=5, epsilon=1)  # to try a rule's
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Prepared:
+class Prepared:
     """How one entrant decides."""
 
     kind: int
@@ -80,9 +80,10 @@ class _Prepared:
     alpha: tuple[int, int]
     """Stride and offset of its schedule."""
 
-    @property
-    def inclusive(self) -> bool:
-        return isinstance(self.rule, ThresholdRule) and self.rule.inclusive
+    def below(self, dtype: Any) -> FloatArray:
+        """`z` such that what is accepted is below it, where equality is accepted too."""
+        inclusive = isinstance(self.rule, ThresholdRule) and self.rule.inclusive
+        return at_most(self.z, dtype) if inclusive else self.z
 
 
 class PaperEngine(Engine):
@@ -93,13 +94,11 @@ class PaperEngine(Engine):
     bytes_of_neighbour: ClassVar[float] = 4
 
     @classmethod
-    def prepare(cls, setting: Setting, entrants: Sequence[Entrant]) -> list[_Prepared]:
+    def prepare(cls, setting: Setting, entrants: Sequence[Entrant]) -> list[Prepared]:
         """The thresholds of every entrant: tables over rounds."""
         return [_prepare(setting, table, level) for table, level in entrants]
 
-    def __init__(
-        self, world: World, entrants: Sequence[Entrant], prepared: list[_Prepared]
-    ) -> None:
+    def __init__(self, world: World, entrants: Sequence[Entrant], prepared: list[Prepared]) -> None:
         super().__init__(world, entrants, prepared)
         setting, form = world.setting, world.form
         self._edges = new_graph(world.graph.indptr, world.graph.indices)
@@ -224,13 +223,7 @@ class PaperEngine(Engine):
 
     def cost(self, cell: Cell) -> Sequence[Cost]:
         """The same in every round and run."""
-        degree = float(self.world.graph.degrees.mean())
-        one = Cost(
-            messages=MESSAGES_PER_EDGE * degree,
-            payload=BYTES_PER_EDGE * degree,
-            memory=NUMBERS_PER_EDGE * degree + OWN_NUMBERS,
-        )
-        return [one] * self.world.runs
+        return cost_in_rounds(self.world)
 
     def measured(self) -> dict[Cell, Record]:
         """The kernel writes its own record."""
@@ -244,6 +237,17 @@ class PaperEngine(Engine):
             for row in range(len(self.world.setting.recorded)):
                 self.note(cell, row, edges)
         return self.record
+
+
+def cost_in_rounds(world: World) -> Sequence[Cost]:
+    """In each run, of three exchanges a round."""
+    degree = float(world.graph.degrees.mean())
+    one = Cost(
+        messages=MESSAGES_PER_EDGE * degree,
+        payload=BYTES_PER_EDGE * degree,
+        memory=NUMBERS_PER_EDGE * degree + OWN_NUMBERS,
+    )
+    return [one] * world.runs
 
 
 class PaperTable(AlgorithmTable):
@@ -328,36 +332,33 @@ def _kinds(world: World) -> IntArray:
     return np.where(world.honest_in_lanes, kinds, kinds + classes)
 
 
-def _prepare(setting: Setting, table: AlgorithmTable, level: int) -> _Prepared:
+def _prepare(setting: Setting, table: AlgorithmTable, level: int) -> Prepared:
     assert isinstance(table, PaperTable)
     profiles = [one for of_class in setting.told_apart(level) for one in of_class]
     strictest = min(profile.epsilon for profile in profiles)
     rule = table.rule_in(Situation(agents=setting.agents, degree=setting.degree, epsilon=strictest))
     z, alpha = np.zeros(setting.rounds + 1), _ALPHA[table.alpha]
     if rule is None:
-        return _Prepared(ORACLE, None, z, alpha)
+        return Prepared(ORACLE, None, z, alpha)
     if not isinstance(rule, ThresholdRule):
-        return _Prepared(GIVEN, rule, z, alpha)
+        return Prepared(GIVEN, rule, z, alpha)
     try:
         z[1:] = thresholds.table(rule, profiles[0], setting.rounds)
         if len(profiles) > 1:
             thresholds.probe(rule, profiles)
     except thresholds.LooksAtMeans:
-        return _Prepared(GIVEN, rule, z, alpha)
-    return _Prepared(COMMON if len(profiles) == 1 else PER_EDGE, rule, z, alpha)
+        return Prepared(GIVEN, rule, z, alpha)
+    return Prepared(COMMON if len(profiles) == 1 else PER_EDGE, rule, z, alpha)
 
 
 def kernel_algorithms(
     setting: Setting,
     entrants: Sequence[Entrant],
-    prepared: Sequence[_Prepared],
+    prepared: Sequence[Prepared],
     edges: Edges,
     form: Form,
 ) -> Algorithms:
     """The kernel's description of all entrants."""
-    z = np.zeros((len(entrants), setting.rounds + 1))
-    for k, one in enumerate(prepared):
-        z[k] = at_most(one.z, form[0].dtype) if one.inclusive else one.z
     per_edge = any(one.kind == PER_EDGE for one in prepared)
     kinds, ends = 1, 1
     if per_edge:
@@ -373,7 +374,7 @@ def kernel_algorithms(
         noise=np.array([level for _, level in entrants], np.int32),
         stride=stride,
         offset=offset,
-        z=z,
+        z=np.array([one.below(form[0].dtype) for one in prepared]),
         edge_z=np.zeros((len(entrants), ends, rows if per_edge else 1, kinds**2), form[0].dtype),
         kinds=kinds,
         scale=np.array(
@@ -388,7 +389,7 @@ def kernel_algorithms(
 def own_thresholds(
     setting: Setting,
     entrants: Sequence[Entrant],
-    prepared: Sequence[_Prepared],
+    prepared: Sequence[Prepared],
     edges: Edges,
     algorithms: Algorithms,
 ) -> dict[int, thresholds.EdgeThresholds]:

@@ -6,7 +6,8 @@ the same data and the same unit noise, so their differences are not blurred by s
 
 Time goes in chunks of a few rounds. `stream.draw` (or `stream.feed`, which replays given samples)
 fills a small buffer with the running means of a chunk; then each algorithm steps through the chunk
-while its own state is in cache. `rounds.simulate` does both.
+while its own state is in cache. `rounds.simulate` does both. A run that is alone on its graph goes
+another way to the same bits: `large`.
 
 numba caches machine code by the time stamp of the file that holds the compiled function: after an
 edit of one of these files, delete `__pycache__` beside them.
@@ -43,6 +44,17 @@ from colme.sim.kernel.arrays import (
     RunningMeans,
     Truth,
 )
+from colme.sim.kernel.large import (
+    COUNTED,
+    ROWS,
+    LargeState,
+    Neighbours,
+    Rules,
+    advance_span,
+    edges_within,
+    new_large_state,
+    squared_errors,
+)
 from colme.sim.kernel.pooled import advance as advance_pool
 from colme.sim.kernel.pooled import answer as answer_pool
 from colme.sim.kernel.pooled_arrays import (
@@ -71,11 +83,13 @@ from colme.sim.kernel.weighed import (
 
 __all__ = [
     "COMMON",
+    "COUNTED",
     "GIVEN",
     "LANES",
     "LINES",
     "ORACLE",
     "PER_EDGE",
+    "ROWS",
     "STEPS",
     "UNIFORM",
     "WORD",
@@ -83,11 +97,15 @@ __all__ = [
     "Array",
     "Edges",
     "Form",
+    "LargeState",
+    "Neighbours",
     "Origin",
+    "Rules",
     "RunningMeans",
     "Truth",
     "advance_pool",
     "advance_releases",
+    "advance_span",
     "aligned",
     "answer_pool",
     "at_most",
@@ -95,11 +113,13 @@ __all__ = [
     "draw",
     "draw_units",
     "edge_totals",
+    "edges_within",
     "form_of",
     "measure_local",
     "most_in",
     "new_graph",
     "new_kernel_record",
+    "new_large_state",
     "new_plan",
     "new_pool",
     "new_pool_state",
@@ -110,6 +130,7 @@ __all__ = [
     "new_truth",
     "rows_for",
     "simulate",
+    "squared_errors",
     "step",
     "zeros",
 ]

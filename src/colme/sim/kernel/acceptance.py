@@ -44,7 +44,7 @@ from colme.sim.kernel.simd import (
 
 
 @inline
-def _append(word: Register, accept: Register) -> Register:
+def append(word: Register, accept: Register) -> Register:
     """The word with one more neighbour at its lower end."""
     return word + word - minus_one(accept)
 
@@ -61,13 +61,13 @@ def _compare_row(
     """The word of the neighbours e..end, all against one threshold."""
     word = ints(form, 0)
     while e + 4 <= end:
-        word = _append(word, _distance(form, graph, x, own, e) < z)
-        word = _append(word, _distance(form, graph, x, own, e + 1) < z)
-        word = _append(word, _distance(form, graph, x, own, e + 2) < z)
-        word = _append(word, _distance(form, graph, x, own, e + 3) < z)
+        word = append(word, _distance(form, graph, x, own, e) < z)
+        word = append(word, _distance(form, graph, x, own, e + 1) < z)
+        word = append(word, _distance(form, graph, x, own, e + 2) < z)
+        word = append(word, _distance(form, graph, x, own, e + 3) < z)
         e += 4
     while e < end:
-        word = _append(word, _distance(form, graph, x, own, e) < z)
+        word = append(word, _distance(form, graph, x, own, e) < z)
         e += 1
     return word
 
@@ -108,7 +108,7 @@ def _compare_row_per_edge(
         else:
             other = load(form, state.classes, peek(graph.indices, e))
             z = gather(algorithms.edge_z, ints(form, place) + kind + other)
-        word = _append(word, _distance(form, graph, state.x, own, e) < z)
+        word = append(word, _distance(form, graph, state.x, own, e) < z)
         e += 1
     return word
 
@@ -117,7 +117,7 @@ def _compare_row_per_edge(
 def _same_row(form: Form, graph: Edges, classes: Array, own: Register, e: int, end: int) -> Any:
     word = ints(form, 0)
     while e < end:
-        word = _append(word, load(form, classes, peek(graph.indices, e)) == own)
+        word = append(word, load(form, classes, peek(graph.indices, e)) == own)
         e += 1
     return word
 

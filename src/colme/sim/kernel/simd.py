@@ -160,6 +160,22 @@ def poke(typingctx, array, index, value):
 
 
 @intrinsic
+def prefetch(typingctx, array, index):
+    """Have the number at `index` of `array` brought near, without waiting for it."""
+
+    def code(context, builder, sig, args):
+        byte = ir.IntType(8).as_pointer()
+        place = builder.bitcast(_address(context, builder, sig.args[0], args[0], args[1]), byte)
+        number = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        builder.call(function, [place, number(0), number(3), number(1)])  # a read, of data, soon
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp), code
+
+
+@intrinsic
 def gather(typingctx, array, index):
     """array.flat[index] lane by lane, for an int32 register of indices."""
     vector = index.of(array.dtype)

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from colme.sim.engines import MEASURED, Chunk, PaperEngine
+from colme.sim.engines import MEASURED, Chunk, Engine, LargeEngine, PaperEngine
 from colme.sim.kernel import (
-    RunningMeans,
+    Array,
     draw,
     form_of,
     measure_local,
@@ -24,28 +24,48 @@ from colme.sim.study.study import Study
 class Batch:
     """Runs first .. first + runs - 1 of a study, before their first round."""
 
-    def __init__(self, study: Study, first: int, runs: int, dtype: type = np.float32) -> None:
-        scenario, setting = study.scenario, study.setting
+    def __init__(
+        self, study: Study, first: int, runs: int, dtype: type = np.float32, threads: int = 1
+    ) -> None:
+        """`threads`: how many a run that is alone may use; its results are the same for any."""
         self.study = study
         self.runs = runs
         form = form_of(dtype, study.lanes)
         lanes = range(first, first + len(form))
         self.world = study.world(lanes, runs, form)
-        self._stream = new_stream(form, scenario.agents, scenario.seed, lanes)
-        plain = self.world.course is None and self.world.pace is None
-        self._samples = None if plain else Samples(self.world, self._stream)
-        self._schedule = new_schedule(scenario.rounds, setting.recorded)
-        graph = new_graph(self.world.graph.indptr, self.world.graph.indices)
-        self._truth = new_truth(form, graph, self.world.means, self.world.honest_in_lanes)
-        rows = len(setting.recorded)
+        rows = len(study.recorded)
         self._local_error = zeros((rows, len(form)), np.float64)
         self._class_ideal = ClassIdeal(self.world)
         self._class_error = np.zeros((rows, runs))
-        self.engines = [
-            kind(self.world, entrants, study.prepared[kind])
-            for kind, entrants in study.entrants.items()
-        ]
+        self._large = self._alone(threads)
+        self.engines: list[Engine] = [self._large] if self._large else []
+        if self._large is None:
+            self._begin(lanes)
         self._keeper = Keeper(study.keep, self.world, study.cells)
+
+    def _alone(self, threads: int) -> LargeEngine | None:
+        """What runs the paper's algorithm where nobody else does, and no other run beside it."""
+        entrants = self.study.entrants
+        if set(entrants) != {PaperEngine} or not LargeEngine.suits(
+            self.world, self.study.prepared[PaperEngine]
+        ):
+            return None
+        prepared = self.study.prepared[PaperEngine]
+        return LargeEngine(self.world, entrants[PaperEngine], prepared, threads)
+
+    def _begin(self, lanes: range) -> None:
+        """The data that all engines see, and the engines."""
+        world, setting = self.world, self.study.setting
+        self._stream = new_stream(world.form, setting.agents, setting.seed, lanes)
+        plain = world.course is None and world.pace is None
+        self._samples = None if plain else Samples(world, self._stream)
+        self._schedule = new_schedule(setting.rounds, setting.recorded)
+        graph = new_graph(world.graph.indptr, world.graph.indices)
+        self._truth = new_truth(world.form, graph, world.means, world.honest_in_lanes)
+        self.engines = [
+            kind(world, entrants, self.study.prepared[kind])
+            for kind, entrants in self.study.entrants.items()
+        ]
 
     @property
     def work_per_round(self) -> int:
@@ -61,20 +81,22 @@ class Batch:
             at = int(np.searchsorted(recorded, start))
             next_row = int(recorded[at]) if at < len(recorded) else last
             stop = min(next_row, last)
-            stream = self._go(start, stop, at if stop == next_row else None)
+            data = self._go(start, stop, at if stop == next_row else None)
             if stop == next_row:
-                means = stream.data[(stop - 1) % len(stream.data), :, : self.runs]
+                means = data[(stop - 1) % len(data), :, : self.runs]
                 self._class_error[at] = self._class_ideal.errors(stop, means)
                 if self.study.setting.keeps_answers:
                     self._keeper.take(at, stop, means.astype(np.float64), self.engines)
             start = stop + 1
 
-    def _go(self, first: int, last: int, row: int | None) -> RunningMeans:
-        """Rounds of which the last alone is recorded, in this row."""
+    def _go(self, first: int, last: int, row: int | None) -> Array:
+        """Rounds of which the last alone is recorded, in this row. Returns the data's means."""
+        if self._large is not None:
+            return self._large.simulate(first, last, row, self._local_error)
         alone = self.engines[0] if len(self.engines) == 1 else None
         if isinstance(alone, PaperEngine) and alone.fusible:
             alone.simulate(first, last, self._stream, self._local_error)
-            return self._stream
+            return self._stream.data
         world, stream = self.world, self._stream
         rows = len(stream.data)
         for start in range(first, last + 1, rows):
@@ -90,7 +112,7 @@ class Batch:
             measure_local(
                 world.form, start, stop, self._truth, self._schedule, stream, self._local_error
             )
-        return stream
+        return stream.data
 
     def sums(self) -> Sums:
         """What was recorded, summed over the runs; a row for each algorithm at each epsilon."""

@@ -17,6 +17,10 @@ from colme.sim.engines.relay.boards import hops, sampled
 COUNTED = 64
 """Edges on which it is counted, at most."""
 
+FEWEST_COUNTED = 8
+HOPS_KEPT = 16_000_000
+"""From the ends of these edges to everybody: with more agents it is counted on fewer of them."""
+
 LENGTH_BYTES = 3
 """Of a record in a message: what it is and how long."""
 
@@ -38,6 +42,7 @@ class Traffic:
         hop: int,
         counted: int = COUNTED,
     ) -> None:
+        counted = min(counted, max(FEWEST_COUNTED, HOPS_KEPT // (2 * graph.agents)))
         first = np.repeat(np.arange(graph.agents), graph.degrees)
         once = np.flatnonzero(first < graph.indices)
         picked = once

@@ -1,0 +1,163 @@
+"""The paper's algorithm in a run that is alone on its graph: threads share the agents."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from math import sqrt
+from typing import Final
+
+import numpy as np
+
+from colme.sim.engines.engine import Cell, Chunk, Cost, Engine, Entrant, World
+from colme.sim.engines.measure import Answered, Record
+from colme.sim.engines.paper import Prepared, cost_in_rounds
+from colme.sim.kernel import (
+    COMMON,
+    COUNTED,
+    ORACLE,
+    ROWS,
+    Array,
+    Neighbours,
+    Rules,
+    advance_span,
+    aligned,
+    edges_within,
+    new_large_state,
+    squared_errors,
+    zeros,
+)
+
+WORTH_A_THREAD: Final = 25_000
+"""Agents for each thread, at least: to hand out a round and wait for its end takes a tenth of a
+millisecond."""
+
+
+class LargeEngine(Engine):
+    """All entrants, one after the other, block by block of agents.
+
+    Results are those of `PaperEngine`, bit for bit, for any number of threads.
+    """
+
+    @staticmethod
+    def suits(world: World, prepared: Sequence[Prepared]) -> bool:
+        """One run, all agents alike but for their means, all honest, and nothing moves."""
+        return (
+            len(world.form) == 1
+            and all(one.kind in (COMMON, ORACLE) for one in prepared)
+            and all(len(of_class) == 1 for of_class in world.setting.profiles[0])
+            and world.liars is None
+            and world.course is None
+            and world.pace is None
+        )
+
+    def __init__(
+        self,
+        world: World,
+        entrants: Sequence[Entrant],
+        prepared: Sequence[Prepared],
+        threads: int,
+    ) -> None:
+        super().__init__(world, entrants)
+        setting, form, dtype = world.setting, world.form, world.form[0].dtype
+        self.graph = Neighbours(world.graph.indptr, aligned(world.graph.indices, np.int32))
+        """As the kernel has it."""
+        spans = max(1, min(threads, setting.agents // WORTH_A_THREAD))
+        edges = np.linspace(0, setting.agents, spans + 1).astype(int).tolist()
+        self._spans = list(pairwise(edges))
+        self._rules = Rules(
+            rule=np.array([one.kind for one in prepared], np.int32),
+            stride=np.array([one.alpha[0] for one in prepared], np.int32),
+            offset=np.array([one.alpha[1] for one in prepared], np.int32),
+            z=np.array([one.below(dtype) for one in prepared]),
+            scale=np.array(
+                [sqrt(setting.profiles[level][0][0].sigma2_dp / 2) for _, level in entrants]
+            ),
+        )
+        self._state = new_large_state(
+            form,
+            self.graph,
+            self._rules,
+            world.alike,
+            start=-setting.centre,
+            seed=setting.seed,
+            runs=world.numbers,
+            spans=self._spans,
+        )
+        self._ready = -2
+        """The last round of which there was a pass: see `advance_span`."""
+        self._within = zeros((len(form),), np.int32)
+        edges_within(form, self.graph, self._state.alike, self._within)
+
+    def simulate(self, first: int, last: int, row: int | None, local_error: Array) -> Array:
+        """Draw the rounds up to `last` and go through them; record that one in `row`, if any.
+
+        Returns the data's means, of the latest rounds.
+        """
+        if row is not None:
+            self._state.counts[...] = 0
+        first, self._ready = self._ready + 1, last
+        if len(self._spans) == 1:
+            self._pass(0, first, last, recorded=row is not None)
+        else:
+            self._pass_together(first, last, recorded=row is not None)
+        if row is not None:
+            self._note_round(row, last, local_error)
+        return self._state.data
+
+    def _pass_together(self, first: int, last: int, *, recorded: bool) -> None:
+        """Every round on all threads at once."""
+        with ThreadPoolExecutor(len(self._spans)) as pool:
+            for t in range(first, last + 1):
+                of_spans = [
+                    pool.submit(self._pass, span, t, t, recorded=recorded and t == last)
+                    for span in range(len(self._spans))
+                ]
+                for one in of_spans:
+                    one.result()
+
+    def _pass(self, span: int, first: int, last: int, *, recorded: bool) -> None:
+        start, end = self._spans[span]
+        advance_span(
+            self.world.form,
+            first,
+            last,
+            recorded,
+            span,
+            start,
+            end,
+            self.world.setting.tolerance,
+            self.graph,
+            self.world.origin,
+            self._rules,
+            self._state,
+        )
+
+    def _note_round(self, row: int, t: int, local_error: Array) -> None:
+        form, location, agents = self.world.form, self.world.origin.location, len(self.world.means)
+        first = (t - 1) % ROWS * agents
+        squared_errors(form, self._state.data, first, location, local_error, row)
+        counts = self._state.counts.sum(axis=0, dtype=np.int64)
+        error = zeros((1, len(form)), np.float64)
+        for k, (table, level) in enumerate(self.entrants):
+            squared_errors(form, self._state.answers, k * agents, location, error, 0)
+            values = dict(zip(COUNTED, counts[k], strict=True))
+            edges = {"within": self._within, "between": len(self.graph.indices) - self._within}
+            self.note((table.label, level), row, {"error": error[0], **values, **edges})
+
+    def advance(self, chunk: Chunk) -> None:
+        """It draws its own data, and is not asked to look at others'."""
+        raise NotImplementedError
+
+    def answered(self, cell: Cell) -> Answered:
+        """The kernel has them."""
+        k = [(table.label, level) for table, level in self.entrants].index(cell)
+        side = self._state.nodes[k, self._ready % 2]
+        return self._as_answered(self._state.answers[k], 1 / side[:, 1].astype(np.float64) - 1)
+
+    def cost(self, cell: Cell) -> Sequence[Cost]:
+        """The same in every round and run."""
+        return cost_in_rounds(self.world)
+
+    def measured(self) -> dict[Cell, Record]:
+        """All that was recorded."""
+        return self.record
