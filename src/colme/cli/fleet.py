@@ -18,6 +18,7 @@ from colme.algorithms import ALGORITHMS, ALIASES, resolved
 from colme.cli.tables import show
 from colme.cli.values import numbers
 from colme.node.trial import Fleet, Outcome, Plan, Sight, outcome, prepare
+from colme.privacy.words import level
 
 DEFAULT = Plan()
 
@@ -84,7 +85,7 @@ def fleet(
 def _table(sights: Sequence[Sight], plan: Plan) -> Table:
     table = Table(
         title=f"{plan.agents} nodes, {plan.degree} neighbours each, {plan.algorithm}, epsilon = "
-        f"{plan.epsilon:g} for each sample (event level, replace-one)"
+        f"{level(plan.epsilon)} for each sample (event level, replace-one)"
     )
     for heading in ("node", "round", "truth", "alone: error", "together: error", "records"):
         table.add_column(heading, justify="right")
