@@ -83,7 +83,7 @@ def label_of(algorithm: str, epsilon: float, data: xr.Dataset) -> str:
     """The system's name, with epsilon where it matters."""
     if len(distinct_levels(data, algorithm)) == 1:
         return algorithm
-    return f"{algorithm}, {looks.epsilon_is(epsilon)}"
+    return f"{algorithm}, epsilon = {level(epsilon)}"
 
 
 def _references_first(algorithms: list[str]) -> list[str]:
