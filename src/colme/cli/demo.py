@@ -11,6 +11,7 @@ from colme.cli import folder
 from colme.privacy.words import level
 from colme.report import curves
 from colme.report.demonstration import demonstration
+from colme.rules.release import Profile
 from colme.sim.demonstration import AGENTS, DEGREE, MEANS, Demonstration, demonstrate
 
 
@@ -27,6 +28,7 @@ def demo(
     Real agents exchange real messages in memory, with the recommended algorithm. Each sees nothing
     but its own samples and what others release.
     """
+    Profile.bounded(0, 1, epsilon=epsilon)  # refused before there is a folder
     folder.prepare(out)
     console = Console(soft_wrap=True, highlight=False)
     steps = track(
