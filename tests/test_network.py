@@ -241,3 +241,19 @@ def test_a_round_without_noise_is_none_and_its_noise_is_drawn_once(
             flawed.run_round(samples)
         whole.run_round(samples)
         assert everything(flawed) == everything(whole)
+
+
+@pytest.mark.parametrize("stream", [0.5, "0.5"])
+def test_one_number_is_no_stream(stream: Any) -> None:
+    """And nobody has taken anything in."""
+    network = Network.of_equals(
+        {"a": ["b"], "b": ["a"]}, profile=Profile.bounded(0, 1, epsilon=1), noise=SeededLaplace(1)
+    )
+    with pytest.raises(SampleError, match="samples of b: saw"):
+        network.run({"a": [0.5], "b": stream})
+    assert network.agents["a"].counts.taken == 0
+
+
+def test_an_epsilon_in_quotes_is_refused_in_words() -> None:
+    with pytest.raises(ConfigError, match="epsilon: saw '1', expected a number above 0"):
+        Profile.bounded(0, 1, epsilon="1")  # type: ignore[arg-type]

@@ -55,8 +55,8 @@ def test_a_ring_of_agents_does_better_together_than_alone() -> None:
         for name in NAMES:
             estimate = network.estimate(name)
             together += (estimate.value - MEANS[name]) ** 2
-            alone += (estimate.local - MEANS[name]) ** 2
-            assert estimate.margin > 0
+            alone += (estimate.alone - MEANS[name]) ** 2
+            assert estimate.low < estimate.value < estimate.high
             assert 0 <= estimate.trust <= 1
     assert together < 0.5 * alone
 
@@ -87,7 +87,7 @@ def test_answers_are_repeated_by_a_restored_agent_and_its_board_may_be_lost() ->
     del stored["exchange"]
     alone = Agent.restore(agent.settings, stored)
     assert len(alone.boards.board) == 0
-    assert alone.estimate.value == alone.estimate.local == agent.estimate.local
+    assert alone.estimate.value == alone.estimate.alone == agent.estimate.alone
     # Its own record comes back from what must not be lost, the others' from its neighbours.
     network.agents = {**network.agents, "00": alone}
     for _ in range(AGENTS):
@@ -147,7 +147,7 @@ def test_fewer_than_six_answer_alone(agents: int) -> None:
         network.run_round({name: float(generator.uniform(0.2, 0.6)) for name in names})
     for name in names:
         estimate = network.estimate(name)
-        assert estimate.value == estimate.local
+        assert estimate.value == estimate.alone
         assert not estimate.collaborative
 
 
@@ -157,7 +157,7 @@ def test_before_a_first_release_an_agent_answers_with_its_own_mean() -> None:
     )
     network.run_round(dict.fromkeys(NAMES, 0.25))
     estimate = network.estimate("00")
-    assert estimate.value == estimate.local == 0.25
+    assert estimate.value == estimate.alone == 0.25
     with pytest.raises(LocalProtocolError, match="at least one sample first"):
         _ = Agent(network.agents["00"].settings).estimate
 
@@ -197,7 +197,7 @@ def test_a_board_of_absurd_claims_is_answered_from() -> None:
     )
     agent.step(Received("01", RecordsMessage(claims)))
     assert 0 <= agent.estimate.value <= 1
-    assert agent.estimate.local == before.local
+    assert agent.estimate.alone == before.alone
 
 
 def test_a_variance_declared_anew_does_not_contradict_what_was_signed() -> None:
@@ -242,4 +242,4 @@ def test_records_of_another_version_are_passed_on_and_kept_apart() -> None:
     assert len(agent.boards.board.records) == AGENTS
     restored = Agent.restore(agent.settings, agent.snapshot())
     assert restored.boards.board.get(told.origin) == told
-    assert agent.estimate.local == before.local
+    assert agent.estimate.alone == before.alone

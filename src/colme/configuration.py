@@ -93,7 +93,18 @@ def _first_of(error: ValidationError, kind: type[Table]) -> ConfigError:
             return ConfigError(field, first["input"], _expected(first))
 
 
+_IN_WORDS = {
+    **dict.fromkeys(("int_parsing", "int_type", "int_from_float"), "a whole number"),
+    **dict.fromkeys(("float_parsing", "float_type"), "a number"),
+    **dict.fromkeys(("bool_parsing", "bool_type"), "true or false"),
+    "string_type": "text",
+    "list_type": "a list",
+}
+
+
 def _expected(first: ErrorDetails) -> str:
+    if first["type"] in _IN_WORDS:
+        return _IN_WORDS[first["type"]]
     return first["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
 
 

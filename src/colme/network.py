@@ -172,6 +172,10 @@ class Network:
         self._in_flight.extend((sender, receiver, message) for receiver, message in effects.send)
 
 
-def _each_round(streams: Mapping[str, Iterable[float]]) -> Iterator[dict[str, float]]:
+def _each_round(streams: Mapping[str, Any]) -> Iterator[dict[str, float]]:
+    for name, stream in streams.items():
+        if isinstance(stream, str) or not hasattr(stream, "__iter__"):
+            expected = "a list of samples, one a round; run_round takes one of each"
+            raise SampleError(f"samples of {name}", stream, expected)
     for row in zip_longest(*streams.values(), fillvalue=None):
         yield {name: x for name, x in zip(streams, row, strict=True) if x is not None}

@@ -54,11 +54,12 @@ class Relay(BoardAlgorithm):
         """Of my mean, given my exact one and a prior learned from the records."""
         learned = warm if isinstance(warm, Models) else None
         found = posterior(self.own(evidence), evidence.records, warm=learned)
-        estimate = Estimate(
+        estimate = Estimate.around(
+            found.value,
+            found.margin,
+            evidence.bounds,
             round=evidence.round,
-            value=found.value,
-            margin=found.margin,
-            local=evidence.own_mean,
+            alone=evidence.own_mean,
             class_size=round(found.class_size),
             trust=found.trust,
         )

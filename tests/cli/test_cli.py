@@ -181,7 +181,8 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
         ("theory --degree 300", "degree: saw 300, expected 0 to agents - 1 = 199"),
         ("theory --agents 31 --degree 5", "31 agents x 5 is odd"),
         ("theory --means a,b", "--means: saw 'a,b'"),
-        ("theory --agents many", "'--agents'"),
+        ("theory --agents many", "'--agents': expected a whole number"),
+        ("theory --sigma wide", "'--sigma': expected a number"),
         ("theory --draws 0", "'--draws'"),
         ("theory --algorithm relais", "algorithm: saw 'relais', expected 'relay', perhaps"),
         ("demo --epsilon -1", "epsilon: saw -1.0"),
@@ -194,7 +195,11 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
         ("simulate --rule magic --json", "algorithms.0.algorithm: saw 'magic'"),
         ("simulate --degree five --json", "--degree: saw 'five'"),
         ("simulate nowhere.toml --json", "scenario: saw 'nowhere.toml'"),
-        ("plot nowhere", "result: saw 'nowhere'"),
+        (
+            "plot nowhere",
+            "result: saw 'nowhere', expected a result of colme simulate (no such file)",
+        ),
+        ("export nowhere", "(no such file)"),
         ("reproduce figure1", "'--out'"),
         ("reproduce figure1 --runs 1 --out x", "'--runs'"),
         ("nothing", "No such command 'nothing'"),
@@ -210,3 +215,21 @@ def test_bad_input_is_refused_in_one_line_with_exit_code_2(
     assert printed.err.startswith("colme: ")
     assert printed.err.count("\n") == 1
     assert text in printed.err
+
+
+def test_what_is_refused_leaves_no_folder(tmp_path: Path) -> None:
+    assert run(["demo", "--epsilon", "0", "--out", str(tmp_path / "demo")]) == 2
+    assert not (tmp_path / "demo").exists()
+
+
+def test_a_folder_of_something_else_is_named_with_what_is_in_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And never with the words of a library about its calls."""
+    assert run(["plot", str(tmp_path)]) == 2
+    assert "(there is no result.nc in it)" in capsys.readouterr().err
+    (tmp_path / "figure1.nc").write_text("no NetCDF")
+    assert run(["plot", str(tmp_path)]) == 2
+    assert "(one of these in it: figure1.nc)" in capsys.readouterr().err
+    assert run(["plot", str(tmp_path / "figure1.nc")]) == 2
+    assert "(this is no NetCDF file, or can't be read)" in capsys.readouterr().err

@@ -64,11 +64,11 @@ def test_a_fleet_ends_with_the_very_numbers_of_agents_in_memory(
     members = prepare(replace(PLAN, algorithm=algorithm), tmp_path / "fleet")
     expected = in_memory(members, PLAN.rounds)
     seen = in_processes(members, PLAN.rounds)
-    assert {one["name"]: one["estimate"] for one in seen.agents} == {
+    assert {one["name"]: one["value"] for one in seen.agents} == {
         name: one.value for name, one in expected.items()
     }
-    assert {one["name"]: (one["local"], one["class_size"]) for one in seen.agents} == {
-        name: (one.local, one.class_size) for name, one in expected.items()
+    assert {one["name"]: (one["alone"], one["class_size"]) for one in seen.agents} == {
+        name: (one.alone, one.class_size) for name, one in expected.items()
     }
     assert all(one["rounds"] == PLAN.rounds for one in seen.agents)
     assert seen.algorithm == algorithm
@@ -117,8 +117,8 @@ def test_boards_of_a_fleet_are_those_of_agents_in_memory(tmp_path: Path) -> None
     assert {one.status.records for one in last if one.status} == {plan.agents}
     seen = outcome(last, plan.rounds)
     for one, answer in zip(seen.agents, answers, strict=True):
-        assert abs(one["estimate"] - answer) < 1e-6 * plan.sigma
-    assert any(one["estimate"] != one["local"] for one in seen.agents), "else nothing is shared"
+        assert abs(one["value"] - answer) < 1e-6 * plan.sigma
+    assert any(one["value"] != one["alone"] for one in seen.agents), "else nothing is shared"
 
 
 def test_the_command_prints_one_object_and_keeps_what_it_is_told_to_keep(tmp_path: Path) -> None:
@@ -136,15 +136,17 @@ def test_the_command_prints_one_object_and_keeps_what_it_is_told_to_keep(tmp_pat
         assert agent.keys() == {
             "name",
             "truth",
-            "local",
-            "estimate",
+            "value",
+            "low",
+            "high",
+            "alone",
             "class_size",
             "records",
             "rounds",
         }
         assert agent["truth"] == 0.5
         assert agent["rounds"] >= 30, "ticks, which go on while there is news"
-    squares = [(agent["estimate"] - agent["truth"]) ** 2 for agent in printed["agents"]]
+    squares = [(agent["value"] - agent["truth"]) ** 2 for agent in printed["agents"]]
     assert printed["mse_estimate"] == pytest.approx(sum(squares) / 3)
     assert printed["rounds_per_second"] > 0
     for agent in printed["agents"]:

@@ -42,6 +42,21 @@ def test_it_is_the_owners_alone_from_the_first_byte(
     assert (tmp_path / "token").stat().st_mode & 0o777 == 0o600
 
 
+def test_it_appears_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An owner who asks while the node starts is not told to delete half a token."""
+    really_sync, seen = os.fsync, []
+
+    def watched(file: int) -> None:
+        seen.append((tmp_path / "token").exists())
+        really_sync(file)
+
+    monkeypatch.setattr(os, "fsync", watched)
+    (tmp_path / "token.partial").write_text("of a start that was killed")
+    owner_token(tmp_path)
+    assert seen == [False]
+    assert [path.name for path in tmp_path.iterdir()] == ["token"]
+
+
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o602])
 def test_one_that_others_can_read_or_write_is_refused_with_the_remedy(
     mode: int, tmp_path: Path

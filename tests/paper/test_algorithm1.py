@@ -114,5 +114,5 @@ def test_components_no_larger_than_two_answer_locally() -> None:
         run_round(network, x)
     answers = [agent.estimate for agent in network.agents.values()]
     assert [answer.collaborative for answer in answers] == [False, False, True, True, True]
-    assert all(answer.value == answer.local for answer in answers[:2])
-    assert all(answer.value != answer.local for answer in answers[2:])
+    assert all(answer.value == answer.alone for answer in answers[:2])
+    assert all(answer.value != answer.alone for answer in answers[2:])

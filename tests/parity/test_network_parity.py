@@ -202,7 +202,7 @@ def test_kernel_and_real_agents_agree_round_by_round(graph: str, world: str) -> 
             answers = [agent.estimate for agent in network.agents.values()]
             truth = np.array(scenario.means)[lane.classes]
             error = ((estimates(network) - truth) ** 2).sum()
-            local_error = ((np.array([answer.local for answer in answers]) - truth) ** 2).sum()
+            local_error = ((np.array([answer.alone for answer in answers]) - truth) ** 2).sum()
             assert abs(record.error[k, row, number] - error) < TOLERANCE, where
             assert abs(locally[row, number] - local_error) < TOLERANCE, where
             assert record.size[k, row, number] == sum(answer.class_size for answer in answers)

@@ -32,6 +32,7 @@ AGENTS = 20
 ROUNDS = 150
 ASKED = (3, 9, 10, 17, 30, 31, 64, 100, 149, 150)
 SIGMA = 0.25
+BOUNDS = (-0.5, 1.5)
 TOLERANCE = 1e-6 * SIGMA
 
 PATH = list(pairwise(range(AGENTS)))
@@ -59,7 +60,7 @@ class Played:
             graph=GRAPHS[graph],
             means=[0.2, 0.8],
             data={"sigma": SIGMA},
-            bounds=(-0.5, 1.5),
+            bounds=BOUNDS,
             rounds=ROUNDS,
             runs=2,
             seed=7,
@@ -72,7 +73,7 @@ class Played:
         self.squares = squares
         self.centre = study.setting.centre
         self.profiles = [
-            replace(profile, bounds=(-0.5, 1.5))
+            replace(profile, bounds=BOUNDS)
             for profile in study.setting.everyones(0, self.world.placed[:, 0])
         ]
         generator = np.random.default_rng(3)
@@ -112,7 +113,9 @@ class Played:
                 if not warm:
                     player._learned.clear()
                 (value, margin, size, _), _ = player._answers(last, means[last - 1])
-                yield last, np.stack((value + self.centre, margin, size))[..., 0]
+                middle = value + self.centre
+                upper = np.minimum(middle + margin, BOUNDS[1]) - middle
+                yield last, np.stack((middle, upper, size))[..., 0]
 
     def real(self) -> Iterator[tuple[int, Array]]:
         """The same by real agents."""
@@ -148,7 +151,12 @@ class Played:
                 for agent in network.agents.values():
                     agent.boards._learned = None
                 found = [network.estimate(agent_name(a)) for a in range(AGENTS)]
-                yield t, np.array([(one.value, one.margin, one.class_size) for one in found]).T
+                yield (
+                    t,
+                    np.array(
+                        [(one.value, one.high - one.value, one.class_size) for one in found]
+                    ).T,
+                )
 
 
 def check(played: Played) -> None:

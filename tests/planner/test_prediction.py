@@ -91,10 +91,10 @@ def test_who_and_how_long_must_make_sense() -> None:
 
 def test_the_figure_has_a_curve_for_each_algorithm_and_marks_where_it_pays() -> None:
     told = [forecast(SMALL, name, samples=3000) for name in ("tracking", "paper")]
-    panel = over_samples(told).axes[0]
+    figure = over_samples(told)
+    panel = figure.axes[0]
     marks = sum(one.pays_from is not None for one in told)
-    assert len(panel.lines) == 2 + marks + 1
+    assert len(panel.lines) == 2 * 2 + marks + 1
     assert (panel.get_xscale(), panel.get_yscale()) == ("log", "log")
-    legend = panel.get_legend()
-    assert legend is not None
-    assert [text.get_text() for text in legend.get_texts()] == ["tracking", "paper", "alone"]
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert labels == ["Local: everybody alone", "tracking", "paper"]

@@ -178,7 +178,7 @@ def test_all_that_is_ever_sent_is_computed_from_releases(case: str, twin: str) -
     draws = Reckoning.of(agent.settings).made_up(agent.draws, MINE, other)
     again = retold(agent, other, draws)
     assert differ(agent, again) == []
-    assert again.estimate.local != agent.estimate.local
+    assert again.estimate.alone != agent.estimate.alone
 
 
 @every_case

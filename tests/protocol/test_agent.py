@@ -76,7 +76,7 @@ def test_a_round_sends_three_exchanges_and_then_ends() -> None:
         phases.append(agent.phase)
     assert [type(message) for message in sent] == [ReleaseMessage, SizeMessage, ConsensusMessage]
     assert phases == list(Phase)
-    assert agent.estimate.value == agent.estimate.local == 0.75
+    assert agent.estimate.value == agent.estimate.alone == 0.75
 
 
 def test_noise_is_persisted_before_the_release_is_sent() -> None:
@@ -102,7 +102,7 @@ def test_what_is_sent_depends_on_released_values_only() -> None:
             for message in (release(number), size(number), consensus(number)):
                 box += agent.step(Received("peer", message)).send
     assert sent[0] == sent[1]
-    assert first.estimate.local != second.estimate.local
+    assert first.estimate.alone != second.estimate.alone
 
 
 def test_messages_ahead_of_time_wait_for_their_exchange_and_round() -> None:
@@ -245,7 +245,7 @@ def test_samples_outside_the_bounds_are_clamped_and_counted() -> None:
     for value in (-5.0, 0.25, 1e300):
         agent.observe(value)
     assert agent.clamped == 2
-    assert agent.estimate.local == pytest.approx((0 + 0.25 + 1) / 3)
+    assert agent.estimate.alone == pytest.approx((0 + 0.25 + 1) / 3)
 
 
 def busy_agent() -> Agent:

@@ -82,7 +82,7 @@ def mean_trust(network: Network) -> float:
 
 def harm(network: Network) -> float:
     """The error of the others' answers, as a multiple of Local's."""
-    errors = [[(one.value - TRUTH) ** 2, (one.local - TRUTH) ** 2] for one in others(network)]
+    errors = [[(one.value - TRUTH) ** 2, (one.alone - TRUTH) ** 2] for one in others(network)]
     answered, alone = np.sum(errors, axis=0)
     return float(answered / alone)
 

@@ -81,7 +81,7 @@ def test_what_is_sent_depends_on_released_values_only(squares: bool) -> None:
                 answer = first.step(Received("peer", message)).send
                 assert second.step(Received("peer", message)).send == answer
                 mine += answer
-    assert first.estimate.local != second.estimate.local
+    assert first.estimate.alone != second.estimate.alone
     # Nor does what is exported of trust, where the owner's own depends on the exact mean.
     assert first.released_trust == second.released_trust
     assert first.accepted == {"peer"}
@@ -158,7 +158,7 @@ def test_agents_of_one_class_soon_answer_better_together_and_never_much_worse(
         for t in range(300):
             run_round(joined, truth + generator.uniform(-0.25, 0.25, 20))
             if t % 10 == 9:
-                local = [agent.estimate.local for agent in joined.agents.values()]
+                local = [agent.estimate.alone for agent in joined.agents.values()]
                 squared[t // 10] += (
                     np.mean((estimates(joined) - truth) ** 2),
                     np.mean((np.array(local) - truth) ** 2),

@@ -16,11 +16,13 @@ def test_a_panel_for_each_degree_and_a_curve_for_each_cell(tmp_path: Path) -> No
         rounds=40,
     )
     figure = mse_over_time(simulate(scenario))
-    assert [panel.get_title() for panel in figure.axes] == ["r = 4", "r = 6"]
+    assert [panel.get_title() for panel in figure.axes] == [
+        *("4 neighbours each (r = 4)", "6 neighbours each (r = 6)")
+    ]
     for panel in figure.axes:
         assert panel.get_yscale() == "log"
         assert len(panel.lines) == 2 * 2 + 2
-        assert len(panel.collections) == 2 * 2
+        assert len(panel.collections) == 2 * 2 + 1, "a band for each, and for Local"
     for path in save(figure, tmp_path, "mse"):
         assert path.stat().st_size > 1000
 
@@ -36,7 +38,9 @@ def test_any_epsilon_and_any_name_can_be_drawn(tmp_path: Path) -> None:
     )
     figure = mse_over_time(simulate(scenario))
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert labels == ["Local", "Ideal", r"own $\epsilon$ each", "all-knowing"]
+    assert labels == [
+        *("Local: everybody alone", "Ideal (Proposition 3)", "ε: everybody's own", "all-knowing")
+    ]
 
 
 def test_where_the_truth_drifts_there_is_no_ideal_to_draw(tmp_path: Path) -> None:

@@ -56,9 +56,11 @@ def test_no_two_algorithms_have_the_same_line(count: int) -> None:
 
 def test_errors_are_drawn_on_a_log_axis_with_local_and_ideal(result: Results) -> None:
     figure = draw(result, Drawing())
-    assert [panel.get_title() for panel in figure.axes] == ["r = 4", "r = 6"]
+    assert [panel.get_title() for panel in figure.axes] == [
+        *("4 neighbours each (r = 4)", "6 neighbours each (r = 6)")
+    ]
     for panel, degree in zip(figure.axes, (4, 6), strict=True):
-        assert (panel.get_xscale(), panel.get_yscale()) == ("linear", "log")
+        assert (panel.get_xscale(), panel.get_yscale()) == ("log", "log")
         assert len(panel.lines) == 2 + 3 * 2
         data = result.sel(degree=degree)
         assert has(panel, data.mse_local)
@@ -68,19 +70,32 @@ def test_errors_are_drawn_on_a_log_axis_with_local_and_ideal(result: Results) ->
 
 def test_a_subset_as_a_multiple_of_local_on_axes_of_choice(result: Results) -> None:
     drawing = Drawing(
-        over_local=True, x="log", y="linear", algorithms=["paper, plain"], epsilons=[4], size=(7, 3)
+        over_local=True,
+        x="linear",
+        y="linear",
+        algorithms=["paper, plain"],
+        epsilons=[4],
+        size=(7, 3),
     )
     figure = draw(result, drawing)
     assert figure.get_size_inches().tolist() == [7, 3]
     panel = figure.axes[0]
-    assert (panel.get_xscale(), panel.get_yscale()) == ("log", "linear")
+    assert (panel.get_xscale(), panel.get_yscale()) == ("linear", "linear")
     assert len(panel.lines) == 3
     cell = result.sel(algorithm="paper, plain", epsilon=4, degree=4)
     assert has(panel, cell.mse / cell.mse_alone)
     assert has(panel, cell.mse_ideal / cell.mse_local)
     assert not has(panel, result.sel(algorithm="oracle", epsilon=4, degree=4).mse)
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert labels == ["Local", "Ideal", "paper, plain"]
+    assert labels == ["Local: everybody alone", "Ideal (Proposition 3)", "paper, plain"]
+    assert "ε = 4" in figure.get_suptitle(), "where the legend does not tell it"
+
+
+def test_who_has_no_such_quantity_is_told_to_have_none(result: Results) -> None:
+    figure = draw(result, Drawing(quantity="type_one"))
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert "local (has none)" in labels
+    assert "oracle" in labels
 
 
 def test_harm_is_drawn_class_by_class(result: Results) -> None:

@@ -67,9 +67,7 @@ def test_the_interval_covers_the_truth_about_as_often_as_it_says(epsilon: float)
         answers = {name: network.estimate(name) for name in names}
         shared += sum(answer.collaborative for answer in answers.values())
         covered.append(
-            np.mean(
-                [abs(answers[name].value - truth[name]) <= answers[name].margin for name in names]
-            )
+            np.mean([answers[name].low <= truth[name] <= answers[name].high for name in names])
         )
     assert shared > 0.9 * runs * len(names), "else only the local interval was tried"
     assert np.mean(covered) >= 0.95 - 3 * sqrt(0.95 * 0.05 / (2 * runs))

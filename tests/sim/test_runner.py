@@ -232,3 +232,8 @@ def test_a_processor_without_avx512_computes_the_same(tmp_path: Path) -> None:
     )
     expected = simulate(Scenario.build(**fields)).mse.values
     assert json.loads(answer.stdout) == expected.tolist()
+
+
+def test_what_is_no_scenario_is_refused_in_words() -> None:
+    with pytest.raises(ConfigError, match="scenario: saw 'paper', expected a Scenario"):
+        simulate("paper")  # type: ignore[arg-type]

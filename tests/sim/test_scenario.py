@@ -333,6 +333,8 @@ def test_beyond_the_papers_table_its_nearest_entry_is_taken() -> None:
         ({"graph": {"degre": 3}}, "graph.degre: .*expected 'degree', perhaps"),
         ({"algorithms": [{"rul": "oracle"}]}, "algorithms.0.rul: .*'rule', perhaps"),
         ({"epsilon": 0}, "epsilon.0: saw 0, expected greater than 0"),
+        ({"agents": "many"}, "agents: saw 'many', expected a whole number"),
+        ({"rounds": 1.5}, "rounds: saw 1.5, expected a whole number"),
         ({"epsilon": [1, float("nan")]}, "epsilon.1: saw nan"),
         ({"rounds": "many"}, "rounds: saw 'many'"),
         ({"graph": {"degree": 300}}, "degree: saw 300, expected 0 to agents - 1 = 199"),

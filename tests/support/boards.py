@@ -102,8 +102,9 @@ class Answers:
         estimate = Estimate(
             round=evidence.round,
             value=evidence.own_mean,
-            margin=0.25,
-            local=evidence.own_mean,
+            low=evidence.own_mean - 0.25,
+            high=evidence.own_mean + 0.25,
+            alone=evidence.own_mean,
             class_size=1,
             trust=0.0,
         )

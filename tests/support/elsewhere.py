@@ -12,10 +12,16 @@ PAUSE = 0.05
 Found = TypeVar("Found")
 
 
-def until(what: str, look: Callable[[], Found | None], shown: Callable[[], str] = str) -> Found:
+def until(
+    what: str,
+    look: Callable[[], Found | None],
+    shown: Callable[[], str] = str,
+    *,
+    patience: float = PATIENCE,
+) -> Found:
     """The first true value of a look; if there is none in time, an error with what is `shown`."""
     began = monotonic()
     while not (found := look()):
-        assert monotonic() - began < PATIENCE, f"not within {PATIENCE:g} s: {what}\n{shown()}"
+        assert monotonic() - began < patience, f"not within {patience:g} s: {what}\n{shown()}"
         sleep(PAUSE)
     return found

@@ -157,13 +157,19 @@ def run(arguments: Sequence[str]) -> int:
     except Interrupted as interruption:
         return _interrupted(str(interruption))
     except typer.BadParameter as error:
-        return _refuse(error.format_message().replace("Input should be", "expected"))
+        return _refuse(_in_words(error.format_message()))
     except typer.TyperException as error:
         return _refuse(f"{error.format_message()} (see colme --help)")
     except ColmeError as error:
         return _refuse(str(error))
     except ModuleNotFoundError as missing:
         return _refuse(needs(missing.name, "all"))
+
+
+def _in_words(message: str) -> str:
+    """Of a value that is no number: what was expected, and not how it was parsed."""
+    words = message.replace("Input should be", "expected").partition(", unable to parse")[0]
+    return words.replace("a valid integer", "a whole number").replace("a valid number", "a number")
 
 
 def _refuse_repeated(command: Any, arguments: Sequence[str]) -> None:

@@ -8,8 +8,10 @@ from rich.console import Console
 from rich.progress import track
 
 from colme.cli import folder
+from colme.privacy.words import level
 from colme.report import curves
 from colme.report.demonstration import demonstration
+from colme.rules.release import Profile
 from colme.sim.demonstration import AGENTS, DEGREE, MEANS, Demonstration, demonstrate
 
 
@@ -26,6 +28,7 @@ def demo(
     Real agents exchange real messages in memory, with the recommended algorithm. Each sees nothing
     but its own samples and what others release.
     """
+    Profile.bounded(0, 1, epsilon=epsilon)  # refused before there is a folder
     folder.prepare(out)
     console = Console(soft_wrap=True, highlight=False)
     steps = track(
@@ -53,7 +56,7 @@ def _told(result: Demonstration, epsilon: float, picture: Path) -> list[str]:
         f"{AGENTS} agents with {DEGREE} neighbours each took {samples:,} samples each; their true"
         f" means are {means}, and nobody knows who is like it.",
         "No sample left an agent: what others saw is pure epsilon-differentially private for each"
-        f" sample, epsilon = {epsilon:g} (event level, replace-one, counts public).",
+        f" sample, epsilon = {level(epsilon)} (event level, replace-one, counts public).",
         "",
         f"  alone     {alone:.4f}  Local: the mean of one's own samples",
         f"  together  {together:.4f}  relay: one's own samples and what everybody has released",

@@ -21,6 +21,7 @@ from colme.cli.tables import show
 from colme.cli.values import numbers
 from colme.node import trial
 from colme.node.trial import Fleet, Outcome, Plan, Sight, outcome, prepare
+from colme.privacy.words import level
 
 DEFAULT = Plan()
 
@@ -107,7 +108,7 @@ def _watched(running: Fleet, plan: Plan, console: Console) -> Sequence[Sight]:
 def _table(sights: Sequence[Sight], plan: Plan) -> Table:
     table = Table(
         title=f"{plan.agents} nodes, {plan.degree} neighbours each, {plan.algorithm}, epsilon = "
-        f"{plan.epsilon:g} for each sample (event level, replace-one)"
+        f"{level(plan.epsilon)} for each sample (event level, replace-one)"
     )
     for heading in ("node", "round", "truth", "alone: error", "together: error", "records"):
         table.add_column(heading, justify="right")

@@ -27,7 +27,7 @@ def plot(
     over_local: Annotated[
         bool, typer.Option("--over-local", help="As a multiple of what the same agents have alone.")
     ] = False,
-    x: Annotated[Scale, typer.Option(help="Axis of time.")] = "linear",
+    x: Annotated[Scale, typer.Option(help="Axis of time.")] = "log",
     y: Annotated[
         Scale | None, typer.Option(help="The other axis.  Log for errors, else linear.")
     ] = None,

@@ -16,6 +16,7 @@ from colme.cli.running import Out, Seed, Threads
 from colme.cli.study import schools, wards
 from colme.cli.tables import show
 from colme.cli.workers import Cluster
+from colme.privacy.words import level
 from colme.report import curves, gain
 from colme.report.harm import error_and_harm
 from colme.sim.figures import PAPER
@@ -139,7 +140,7 @@ def figure2(
                 harm = dataset.mse.sel(cell) / dataset.mse_local.sel(degree=degree)
                 worst = int(harm.idxmax("t"))
                 console.print(
-                    f"r = {degree:g}, epsilon = {epsilon:g}, {algorithm}:"
+                    f"r = {degree:g}, epsilon = {level(epsilon)}, {algorithm}:"
                     f" MSE / Ideal = {ideal:.3f}, worst MSE / Local = {float(harm.max()):.3g}"
                     f" at t = {worst}"
                 )
@@ -216,7 +217,7 @@ def _gains(dataset: xr.Dataset) -> Table:
                 end = cell.isel(t=-1)
                 table.add_row(
                     f"{degree:g}",
-                    f"{epsilon:g}",
+                    level(epsilon),
                     str(algorithm),
                     *(f"{float(cell.mse.sel(t=t) / cell.mse_alone.sel(t=t)):.3g}" for t in rounds),
                     f"{float(end.mse / end.mse_class_ideal):.3g}",

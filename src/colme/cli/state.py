@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from colme.node import state as room
+from colme.privacy.words import level
 from colme.protocol.snapshot import NAMELESS
 
 state = typer.Typer(help="A node's stored state: show it, back it up, restore it, change it.")
@@ -144,7 +145,7 @@ def _print(overview: room.Overview) -> None:
         table = Table("round", "samples", "blocks", "epsilon", title="Last releases, newest first")
         for entry in overview.last_entries:
             samples = f"{entry.first} to {entry.last}"
-            table.add_row(str(entry.round), samples, str(entry.blocks), f"{entry.epsilon:g}")
+            table.add_row(str(entry.round), samples, str(entry.blocks), level(entry.epsilon))
         console.print(table)
     for name, standing in overview.standings.items():
         console.print(f"neighbour {name}: epoch {standing.epoch}, round {standing.round}")

@@ -27,7 +27,10 @@ def status(
     The exit code is 0 if the node is ready, 1 if it is not and 2 if it can't be asked.
     """
     client = OwnerClient(NodeConfig.load(config))
-    seen, estimate = client.status(), client.estimate()
+    seen = client.status()
+    # The first answer on a new machine is compiled first: up to half a minute of silence.
+    with Console(stderr=True).status(f"{seen.name} computes its answer"):
+        estimate = client.estimate()
     if as_json:
         typer.echo(json.dumps({"status": asdict(seen), "estimate": estimate}))
     else:

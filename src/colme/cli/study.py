@@ -17,6 +17,7 @@ from colme.cli.tables import show
 from colme.cli.values import numbers, words
 from colme.cli.workers import Cluster, Workers
 from colme.errors import ConfigError
+from colme.privacy.words import level
 from colme.studies import (
     ERRANDS,
     Curve,
@@ -288,7 +289,7 @@ def _curves(result: StudyResult) -> Table:
     for curve in curves:
         table.add_row(
             curve.algorithm,
-            f"{curve.epsilon:g}",
+            level(curve.epsilon),
             *(f"{curve.mse_over_local[i]:.2f} ± {curve.standard_error[i]:.2f}" for i in shown),
         )
     return table

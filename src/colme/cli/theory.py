@@ -17,6 +17,7 @@ from colme.cli import folder as folders
 from colme.cli import running
 from colme.cli.values import numbers, words
 from colme.planner import AlgorithmName, Forecast, Point, Question, forecast
+from colme.privacy.words import level
 from colme.report import curves
 from colme.report.prospects import over_samples
 from colme.sim.graphs import random_component_sizes
@@ -120,7 +121,7 @@ def _print_verdict(console: Console, one: Forecast) -> None:
     else:
         verdict = f"pays from about {one.pays_from:,} samples on"
     console.print(
-        f"At epsilon = {question.epsilon:g} {one.algorithm} [bold]{verdict}[/bold];"
+        f"At epsilon = {level(question.epsilon)} {one.algorithm} [bold]{verdict}[/bold];"
         f" at {end.samples:,} the expected error is {_ratio(end)} times that of staying alone."
     )
     if one.smallest_epsilon is None:
@@ -154,7 +155,7 @@ def _ratio(point: Point) -> str:
     if isnan(point.ratio):
         return "1 or more"
     error = point.standard_error
-    return f"{point.ratio:.3g}" + (f" +- {error:.1g}" if isfinite(error) and error else "")
+    return f"{point.ratio:.3g}" + (f" ± {error:.1g}" if isfinite(error) and error else "")
 
 
 def _print_paper(console: Console, prospect: Prospect, question: Question) -> None:
@@ -171,8 +172,8 @@ def _print_paper(console: Console, prospect: Prospect, question: Question) -> No
     verdict = "pays" if prospect.collaboration_pays else "does not pay"
     relation = "below" if prospect.collaboration_pays else "not below"
     console.print(
-        f"At epsilon = {question.epsilon:g} the paper's algorithm {verdict} in the end: the noise"
-        f" variance {prospect.sigma2_dp:.4g} is {relation} the bound of Corollary 1,"
+        f"At epsilon = {level(question.epsilon)} the paper's algorithm {verdict} in the end: the"
+        f" noise variance {prospect.sigma2_dp:.4g} is {relation} the bound of Corollary 1,"
         f" {prospect.corollary1_bound:.4g}."
     )
     if isfinite(prospect.smallest_epsilon):

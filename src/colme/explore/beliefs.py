@@ -66,7 +66,7 @@ class Beliefs:
         if not asked:
             return None
         together = [(one.value - truth) ** 2 for one, truth in asked]
-        alone = [(one.local - truth) ** 2 for one, truth in asked]
+        alone = [(one.alone - truth) ** 2 for one, truth in asked]
         return float(np.mean(together)) ** 0.5, float(np.mean(alone)) ** 0.5
 
 

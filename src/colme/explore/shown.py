@@ -87,8 +87,9 @@ def _belief(beliefs: Beliefs, a: int) -> dict[str, Any] | None:
     one = belief.estimate
     return {
         "value": one.value,
-        "margin": _or_none(one.margin),
-        "alone": one.local,
+        "low": one.low,
+        "high": one.high,
+        "alone": one.alone,
         "alike": one.class_size,
         "trust": one.trust,
         "centre": belief.centre,

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from colme.protocol.messages import Message
 
@@ -50,18 +51,29 @@ TOGETHER = 0.005
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """The owner's answer. `local` is what it would be alone; neither is ever sent.
+    """The owner's answer, in the words of a node's. None of it is ever sent.
 
-    The true mean lies within `margin` of `value` in about 95% of cases (`colme.rules.interval`).
+    The true mean lies between `low` and `high` in about 95% of cases (`colme.rules.interval`).
     `trust` is the weight of what is shared in `value`; below `TOGETHER` it is not `collaborative`.
     """
 
     round: int
     value: float
-    margin: float
-    local: float
+    low: float
+    high: float
+    alone: float
+    """What it would be without the others: the exact mean of the samples."""
     class_size: int
     trust: float
+
+    @classmethod
+    def around(
+        cls, value: float, margin: float, bounds: tuple[float, float], **rest: Any
+    ) -> "Estimate":
+        """No mean lies beyond the bounds. Noise may carry a value there: it is in its interval."""
+        lo, hi = bounds
+        low, high = min(value, max(lo, value - margin)), max(value, min(hi, value + margin))
+        return cls(value=value, low=low, high=high, **rest)
 
     @property
     def collaborative(self) -> bool:

@@ -1,47 +1,74 @@
 """Several systems side by side: error, and share of agents that have their mean, over time."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import xarray as xr
-from matplotlib import colormaps
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
-_TITLES = {"paper": "200 agents in three classes", "galante": "10,000 agents in two classes"}
+from colme.privacy.words import level
+from colme.report import looks
+from colme.report.lines import styles
+from colme.report.looks import IDEAL, LOCAL, Pen
+
+_REFERENCES = {"local": LOCAL, "ideal": IDEAL}
 
 
 def systems_over_time(datasets: Mapping[str, xr.Dataset]) -> Figure:
     """A row for each setting; a curve for each system at each epsilon that it depends on."""
-    figure = Figure(figsize=(13, 4.6 * len(datasets)), layout="constrained")
+    figure = Figure(figsize=(14.5, 5.0 * len(datasets)), layout="constrained")
     panels = figure.subplots(len(datasets), 2, squeeze=False)
-    names = list(
-        dict.fromkeys(
-            str(algorithm) for data in datasets.values() for algorithm in data.algorithm.values
-        )
-    )
-    for (error, close), (name, data) in zip(panels, datasets.items(), strict=True):
+    look = _Look(list(datasets.values()))
+    told: dict[str, Line2D] = {}
+    for (error, close), data in zip(panels, datasets.values(), strict=True):
         end = data.isel(degree=0)
-        for algorithm in map(str, end.algorithm.values):
-            colour = colormaps["tab20"](names.index(algorithm) % 20)
-            for epsilon, style in zip(
-                distinct_levels(end, algorithm), ("-", "--", ":"), strict=False
-            ):
+        for algorithm in _references_first([str(name) for name in end.algorithm.values]):
+            for epsilon in distinct_levels(end, algorithm):
                 cell = end.sel(algorithm=algorithm, epsilon=epsilon)
-                label = label_of(algorithm, epsilon, end)
-                error.plot(cell.t, cell.mse, style, color=colour, lw=1.2, label=label)
-                close.plot(cell.t, cell.within_tolerance, style, color=colour, lw=1.2)
+                pen = look.of(algorithm, epsilon)
+                looks.draw(error, cell.t, cell.mse, pen, cell.mse_se)
+                looks.draw(close, cell.t, cell.within_tolerance, pen)
+                told.setdefault(pen.label, pen.handle())
         error.set_yscale("log")
-        error.set_xscale("log")
-        error.set_ylabel("average MSE")
-        error.set_title(_TITLES.get(name, name))
-        close.set_title(f"within {_tolerance(data):g} of the true mean")
-        close.set_ylabel("share of agents")
+        error.set_ylabel("Average MSE")
+        error.set_title(_setting(data))
+        close.set_title(f"Agents within {_tolerance(data):g} of their true mean")
+        close.set_ylabel("Share of agents")
         for panel in (error, close):
-            panel.set_xlabel("round")
-            panel.grid(True, color="gray", alpha=0.3, linestyle=":")
-        error.legend(fontsize="x-small", loc="lower left")
+            panel.set_xlabel("Time t (rounds)")
+            looks.log_time(panel, end.t)
+            looks.grid(panel)
+    looks.legend(figure, list(told.values()))
+    looks.head(figure, "Systems side by side: squared error, and who has its mean, over time")
     return figure
+
+
+class _Look:
+    """Colours are systems, lines are epsilons: the same in every setting."""
+
+    def __init__(self, datasets: Sequence[xr.Dataset]) -> None:
+        names = dict.fromkeys(str(one) for data in datasets for one in data.algorithm.values)
+        self._pens = looks.pens([name for name in names if name not in _REFERENCES])
+        levels = sorted({float(epsilon) for data in datasets for epsilon in data.epsilon.values})
+        self._lines = styles(list(map(level, levels)))
+        self._private = {
+            name
+            for data in datasets
+            for name in map(str, data.algorithm.values)
+            if len(distinct_levels(data.isel(degree=0), name)) > 1
+        }
+
+    def of(self, algorithm: str, epsilon: float) -> Pen:
+        """Of one curve."""
+        if algorithm in _REFERENCES:
+            return _REFERENCES[algorithm]
+        colour = self._pens[algorithm].colour
+        if algorithm not in self._private:
+            return Pen(colour, "-", 1.7, algorithm)
+        label = f"{algorithm}, {looks.epsilon_is(epsilon)}"
+        return Pen(colour, self._lines[level(epsilon)], 1.7, label)
 
 
 def distinct_levels(data: xr.Dataset, algorithm: str) -> list[float]:
@@ -56,7 +83,17 @@ def label_of(algorithm: str, epsilon: float, data: xr.Dataset) -> str:
     """The system's name, with epsilon where it matters."""
     if len(distinct_levels(data, algorithm)) == 1:
         return algorithm
-    return f"{algorithm}, epsilon = {epsilon:g}"
+    return f"{algorithm}, epsilon = {level(epsilon)}"
+
+
+def _references_first(algorithms: list[str]) -> list[str]:
+    """Below the others."""
+    return sorted(algorithms, key=lambda name: name not in _REFERENCES)
+
+
+def _setting(data: xr.Dataset) -> str:
+    classes, degree = len(json.loads(data.attrs["scenario"])["means"]), float(data.degree[0])
+    return f"{looks.setting(data)}; {classes} classes, r = {degree:g}"
 
 
 def _tolerance(data: xr.Dataset) -> float:

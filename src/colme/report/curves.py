@@ -1,59 +1,60 @@
-"""Mean squared error over time, a panel for each degree: Figure 1 of the paper, and any study."""
+"""Mean squared error over time, a panel for each degree: Figure 1 of the paper."""
 
 from collections.abc import Sequence
 from math import inf
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import xarray as xr
-from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from colme.errors import ConfigError, one_of
+from colme.report import looks
 from colme.report.lines import styles
+from colme.report.looks import IDEAL, LOCAL, Pen
 
 FORMATS = ("png", "svg", "pdf")
 
 _PAPER_COLOURS = {1.0: "black", 2.0: "blue", 4.0: "red", inf: "orange"}
-_LOCAL, _IDEAL = "darkgreen", (0.61, 0.53, 0.05)
-_BAND = 1.96  # standard errors on each side of a curve: 95%
 
 
 def mse_over_time(dataset: xr.Dataset) -> Figure:
-    """The curves of a study with 95% confidence bands, Local and Ideal."""
+    """The curves of a study with 95% confidence bands, Local and Ideal. Time is the paper's."""
     degrees = dataset.degree.values
-    figure = Figure(figsize=(5.2 * len(degrees) + 1.6, 4.8), layout="constrained")
+    figure = Figure(figsize=(5.0 * len(degrees) + 2.6, 5.2), layout="constrained")
     panels = figure.subplots(1, len(degrees), squeeze=False)[0]
+    colours = _colours([float(epsilon) for epsilon in dataset.epsilon.values])
+    lines = styles([str(name) for name in dataset.algorithm.values])
     for panel, degree in zip(panels, degrees, strict=True):
-        _draw(panel, dataset.sel(degree=degree))
-        panel.set_title(f"r = {degree:g}")
-    panels[0].set_ylabel("average MSE")
-    figure.legend(handles=_legend(dataset), loc="outside right center", fontsize="small")
+        _draw(panel, dataset.sel(degree=degree), colours, lines)
+        panel.set_title(looks.neighbours(degree))
+    panels[0].set_ylabel("Average MSE")
+    handles = [LOCAL.handle(), IDEAL.handle()]
+    levels = list(zip(dataset.epsilon.values, colours, strict=True))
+    handles += [Pen(one, "-").handle(looks.epsilon_is(epsilon)) for epsilon, one in levels[::-1]]
+    handles += [Pen("gray", line).handle(name) for name, line in lines.items()]
+    looks.legend(figure, handles)
+    looks.head(figure, "Average squared error of everybody's answer", looks.setting(dataset))
     return figure
 
 
-def _draw(panel: Axes, data: xr.Dataset) -> None:
+def _draw(
+    panel: Axes, data: xr.Dataset, colours: Sequence[object], lines: dict[str, object]
+) -> None:
     t = data.t.values
-    for epsilon in data.epsilon.values:
-        for algorithm in data.algorithm.values:
-            cell = data.sel(algorithm=algorithm, epsilon=epsilon)
-            mse, error = cell.mse.values, np.nan_to_num(cell.mse_se.values)
-            colour = _colour(epsilon, data.epsilon.values)
-            panel.plot(
-                t, mse, color=colour, linestyle=_style(algorithm, data.algorithm.values), lw=1.2
-            )
-            low = np.maximum(mse - _BAND * error, mse / 100)
-            panel.fill_between(t, low, mse + _BAND * error, color=colour, alpha=0.15, lw=0)
-    panel.plot(t, data.mse_local, color=_LOCAL, linestyle="--", lw=1.2)
-    panel.plot(t, data.mse_ideal, color=_IDEAL, linestyle="--", lw=1.2)
+    looks.draw(panel, t, data.mse_local, LOCAL, data.mse_local_se)
+    looks.draw(panel, t, data.mse_ideal, IDEAL)
+    for level, colour in enumerate(colours):
+        for name, line in lines.items():
+            cell = data.isel(epsilon=level).sel(algorithm=name)
+            looks.draw(panel, t, cell.mse, Pen(colour, line, 1.4), cell.mse_se)
     panel.set_yscale("log")
-    panel.set_xlabel("time t")
+    panel.set_xlabel("Time t (samples of each agent)")
     panel.set_xlim(0, t[-1])
+    panel.xaxis.set_major_formatter("{x:,.0f}")
     panel.set_ylim(_floor(data), _ceiling(data))
-    panel.grid(True, which="both", color="gray", alpha=0.3, linestyle=":")
+    looks.grid(panel)
 
 
 def _floor(data: xr.Dataset) -> float:
@@ -68,39 +69,11 @@ def _ceiling(data: xr.Dataset) -> float:
     return 10 ** float(np.ceil(np.log10(max(settled.mse_local.max(), data.mse.isel(t=-1).max()))))
 
 
-def _colour(epsilon: float, epsilons: np.ndarray) -> Any:
-    if all(float(e) in _PAPER_COLOURS for e in epsilons):
-        return _PAPER_COLOURS[float(epsilon)]
-    place = list(epsilons).index(epsilon) if epsilon == epsilon else 0
-    return colormaps["viridis"](place / max(len(epsilons) - 1, 1) * 0.85)
-
-
-def _style(algorithm: str, algorithms: np.ndarray) -> Any:
-    return styles([str(name) for name in algorithms])[str(algorithm)]
-
-
-def _legend(dataset: xr.Dataset) -> list[Line2D]:
-    epsilons, algorithms = dataset.epsilon.values, dataset.algorithm.values
-    return [
-        Line2D([], [], color=_LOCAL, linestyle="--", label="Local"),
-        Line2D([], [], color=_IDEAL, linestyle="--", label="Ideal"),
-        *(
-            Line2D([], [], color=_colour(epsilon, epsilons), label=_name_of(epsilon))
-            for epsilon in epsilons[::-1]
-        ),
-        *(
-            Line2D(
-                [], [], color="gray", linestyle=_style(algorithm, algorithms), label=str(algorithm)
-            )
-            for algorithm in algorithms
-        ),
-    ]
-
-
-def _name_of(epsilon: float) -> str:
-    if np.isnan(epsilon):
-        return r"own $\epsilon$ each"
-    return r"$\epsilon = \infty$" if np.isinf(epsilon) else rf"$\epsilon = {epsilon:g}$"
+def _colours(epsilons: Sequence[float]) -> Sequence[object]:
+    """The paper's, where there are no others."""
+    if all(epsilon in _PAPER_COLOURS for epsilon in epsilons):
+        return [_PAPER_COLOURS[epsilon] for epsilon in epsilons]
+    return looks.colours(epsilons)
 
 
 def save(

@@ -10,20 +10,20 @@ from typing import Any, Literal
 
 import numpy as np
 import xarray as xr
-from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from colme.errors import ConfigError, one_of
+from colme.report import looks
 from colme.report.lines import styles
+from colme.report.looks import IDEAL, LOCAL, Pen
 
 Scale = Literal["log", "linear"]
 
 _ALONE = {name: f"{name}_alone" for name in ("mse", "class_mse", "agent_mse", "run_mse")}
 """What Local's is called, of each quantity that it has."""
-_BAND = 1.96  # standard errors on each side of a curve: 95%
-_LOCAL, _IDEAL, _TRUTH = "darkgreen", (0.61, 0.53, 0.05), "black"
+_TRUTH = Pen("black", ":", 1.2, "The true means")
 _EACH = ("run", "agent")
 
 
@@ -34,7 +34,8 @@ class Drawing:
     quantity: str = "mse"
     over_local: bool = False
     """As a multiple of what the same agents have alone."""
-    x: Scale = "linear"
+    x: Scale = "log"
+    """Of time: what is to be gained is mostly gained at the start."""
     y: Scale | None = None
     """None: log for errors, linear for all else."""
     algorithms: Sequence[str] | None = None
@@ -65,54 +66,78 @@ def draw(result: xr.Dataset, drawing: Drawing) -> Figure:
     figure = Figure(figsize=size, layout="constrained")
     panels = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
     facets = [(degree, one) for degree in degrees for one in classes]
-    look = _Look(data)
+    look = _Look(data, values)
     for panel, (degree, one) in zip(panels.flat, facets, strict=True):
         _draw(panel, _facet(data, degree, one), drawing, look)
-        panel.set_title(_title(data, degree, one), fontsize="medium")
+        panel.set_title(_title(data, degree, one))
+    name = _spoken(drawing.quantity)
     for row in panels:
-        row[0].set_ylabel(f"{drawing.quantity} / Local" if drawing.over_local else drawing.quantity)
+        row[0].set_ylabel(f"{name} / Local" if drawing.over_local else name)
     for panel in panels[-1]:
-        panel.set_xlabel("time t")
-    figure.legend(handles=look.legend(drawing), loc="outside right center", fontsize="small")
+        panel.set_xlabel("Time t (rounds)")
+    looks.legend(figure, look.legend(drawing))
+    told = looks.setting(data, bands=f"{drawing.quantity}_se" in data)
+    looks.head(figure, _heading(values, drawing), ", ".join(filter(None, [look.privacy, told])))
     return figure
 
 
-class _Look:
-    """Colours and lines: the same in every panel."""
+def _spoken(quantity: str) -> str:
+    """Class MSE, Type one."""
+    words = quantity.replace("_", " ").replace("mse", "MSE")
+    return words[:1].upper() + words[1:]
 
-    def __init__(self, data: xr.Dataset) -> None:
+
+def _heading(values: xr.DataArray, drawing: Drawing) -> str:
+    """In the words of the result, if it has any."""
+    told = str(values.attrs.get("description", _spoken(drawing.quantity)))
+    if drawing.over_local:
+        told += ", as a multiple of what the same agents have alone"
+    return told[:1].upper() + told[1:]
+
+
+class _Look:
+    """Colours and lines: the same in every panel. One epsilon leaves colours to algorithms."""
+
+    def __init__(self, data: xr.Dataset, values: xr.DataArray) -> None:
         self.epsilons = [float(one) for one in data.epsilon.values]
         self.algorithms = [str(one) for one in data.algorithm.values]
-        self._styles = styles(self.algorithms)
-        places = np.linspace(0, 0.85, max(len(self.epsilons), 2))
-        self._colours = [colormaps["viridis"](place) for place in places]
+        self._silent = {
+            name for name in self.algorithms if values.sel(algorithm=name).isnull().all()
+        }
+        """Those that do not have it: relay accepts no edges."""
+        self._lines = styles(self.algorithms)
+        self._colours = looks.colours(self.epsilons)
+        self._pens = looks.pens(self.algorithms)
 
-    def of(self, algorithm: str, level: int) -> dict[str, Any]:
+    def of(self, algorithm: str, level: int) -> Pen:
         """Of one curve."""
-        if len(self.epsilons) > 1:
-            colour = self._colours[level]
-        else:
-            colour = colormaps["tab10"](self.algorithms.index(algorithm) % 10)
-        return {"color": colour, "linestyle": self._styles[algorithm]}
+        if len(self.epsilons) == 1:
+            return self._pens[algorithm]
+        return Pen(self._colours[level], self._lines[algorithm], 1.4)
+
+    @property
+    def privacy(self) -> str:
+        """Where the legend does not tell it."""
+        return looks.epsilon_is(self.epsilons[0]) if len(self.epsilons) == 1 else ""
 
     def legend(self, drawing: Drawing) -> list[Line2D]:
         """What colours and lines stand for."""
         handles = []
         if drawing.quantity in _ALONE:
-            handles.append(Line2D([], [], color=_LOCAL, linestyle="--", label="Local"))
+            handles.append(LOCAL.handle())
         if drawing.quantity == "mse":
-            handles.append(Line2D([], [], color=_IDEAL, linestyle="--", label="Ideal"))
+            handles.append(IDEAL.handle())
         if drawing.quantity == "answer":
-            handles.append(Line2D([], [], color=_TRUTH, linestyle=":", label="truth"))
-        if len(self.epsilons) > 1:
-            handles += [
-                Line2D([], [], color=colour, label=_privacy(epsilon))
-                for epsilon, colour in zip(self.epsilons, self._colours, strict=True)
-            ]
-        for name in self.algorithms:
-            shown = {**self.of(name, 0), **({"color": "gray"} if len(self.epsilons) > 1 else {})}
-            handles.append(Line2D([], [], label=name, **shown))
-        return handles
+            handles.append(_TRUTH.handle())
+        if len(self.epsilons) == 1:
+            return handles + [pen.handle(self._named(name)) for name, pen in self._pens.items()]
+        levels = zip(self.epsilons, self._colours, strict=True)
+        handles += [Pen(colour, "-").handle(looks.epsilon_is(one)) for one, colour in levels]
+        lines = self._lines.items()
+        return handles + [Pen("gray", line).handle(self._named(name)) for name, line in lines]
+
+    def _named(self, algorithm: str) -> str:
+        return f"{algorithm} (has none)" if algorithm in self._silent else algorithm
 
 
 def _part(result: xr.Dataset, drawing: Drawing) -> xr.Dataset:
@@ -156,10 +181,9 @@ def _facet(data: xr.Dataset, degree: float, one: int | None) -> xr.Dataset:
 
 
 def _title(data: xr.Dataset, degree: float, one: int | None) -> str:
-    of_degree = f"r = {degree:g}"
     if one is None:
-        return of_degree
-    return f"{of_degree}, class of mean {float(data.class_mean.sel(class_number=one)):g}"
+        return looks.neighbours(degree)
+    return f"r = {degree:.3g}, class of mean {float(data.class_mean.sel(class_number=one)):g}"
 
 
 def _draw(panel: Axes, data: xr.Dataset, drawing: Drawing, look: _Look) -> None:
@@ -169,39 +193,38 @@ def _draw(panel: Axes, data: xr.Dataset, drawing: Drawing, look: _Look) -> None:
     for level in range(len(look.epsilons)):
         for algorithm in look.algorithms:
             place = {"algorithm": look.algorithms.index(algorithm), "epsilon": level}
-            cell, shown = data[quantity].isel(place), look.of(algorithm, level)
+            cell, pen = data[quantity].isel(place), look.of(algorithm, level)
             unit = alone.isel(place) if alone is not None and drawing.over_local else None
             each = [dim for dim in _EACH if dim in cell.dims]
             if each:
-                _draw_each(panel, cell, unit, each, shown)
-            if not {*_EACH} <= {*each}:
-                # Of many, errors are averaged before they are compared, as everywhere.
-                middle = cell.mean(each)
-                middle = middle if unit is None else middle / unit.mean(each)
-                panel.plot(t, middle, lw=1.4, **shown)
-            if f"{quantity}_se" in data:
-                margin = _BAND * np.nan_to_num(data[f"{quantity}_se"].isel(place).values)
-                margin = margin if unit is None else margin / unit.values
-                low = np.maximum(middle - margin, middle / 3)  # a log axis has no room for less
-                colour = shown["color"]
-                panel.fill_between(t, low, middle + margin, color=colour, alpha=0.15, lw=0)
-    panel.set_xscale(drawing.x)
+                _draw_each(panel, cell, unit, each, pen)
+            if {*_EACH} <= {*each}:
+                continue
+            # Of many, errors are averaged before they are compared, as everywhere.
+            middle = cell.mean(each)
+            middle = middle if unit is None else middle / unit.mean(each)
+            error = data.get(f"{quantity}_se")
+            error = None if error is None else error.isel(place)
+            error = error if error is None or unit is None else error / unit
+            looks.draw(panel, t, middle, pen, error)
     panel.set_yscale(drawing.y or ("log" if quantity in _ALONE else "linear"))
-    panel.set_xlim(t[0] if drawing.x == "log" else 0, t[-1])
-    panel.grid(True, which="both", color="gray", alpha=0.3, linestyle=":")
+    if drawing.over_local:
+        panel.yaxis.set_major_formatter("{x:,g}")
+    if drawing.x == "log":
+        looks.log_time(panel, t)
+    else:
+        panel.set_xlim(0, t[-1])
+        panel.xaxis.set_major_formatter("{x:,.0f}")
+    looks.grid(panel)
 
 
 def _draw_each(
-    panel: Axes,
-    cell: xr.DataArray,
-    unit: xr.DataArray | None,
-    each: Sequence[str],
-    shown: dict[str, Any],
+    panel: Axes, cell: xr.DataArray, unit: xr.DataArray | None, each: Sequence[str], pen: Pen
 ) -> None:
     curves = cell if unit is None else cell / unit
     lines = curves.transpose("t", *each).values.reshape(cell.sizes["t"], -1)
     alpha = float(np.clip(8 / lines.shape[1], 0.1, 0.7))
-    panel.plot(cell.t, lines, lw=0.7, alpha=alpha, **shown)
+    panel.plot(cell.t, lines, lw=0.7, alpha=alpha, color=pen.colour, linestyle=pen.line)
 
 
 def _draw_references(panel: Axes, data: xr.Dataset, drawing: Drawing) -> None:
@@ -210,22 +233,17 @@ def _draw_references(panel: Axes, data: xr.Dataset, drawing: Drawing) -> None:
     if quantity == "answer":
         truth = data.truth.transpose("t", ...).values.reshape(len(t), -1)
         for mean in np.unique(truth, axis=1).T:
-            panel.plot(t, mean, color=_TRUTH, linestyle=":", lw=1.2)
+            looks.draw(panel, t, mean, _TRUTH)
     if quantity not in _ALONE:
         return
     if drawing.over_local:
-        panel.axhline(1, color=_LOCAL, linestyle="--", lw=1.2)
+        looks.level_line(panel, LOCAL)
         if quantity == "mse":
-            panel.plot(t, data.mse_ideal / data.mse_local, color=_IDEAL, linestyle="--", lw=1.2)
+            looks.draw(panel, t, data.mse_ideal / data.mse_local, IDEAL)
+        return
+    if quantity == "mse":
+        looks.draw(panel, t, data.mse_local, LOCAL, data.mse_local_se)
+        looks.draw(panel, t, data.mse_ideal, IDEAL)
         return
     alone = data[_ALONE[quantity]].isel(algorithm=-1, epsilon=0)
-    local = data.mse_local if quantity == "mse" else alone.mean([*{*_EACH} & {*alone.dims}])
-    panel.plot(t, local, color=_LOCAL, linestyle="--", lw=1.2)
-    if quantity == "mse":
-        panel.plot(t, data.mse_ideal, color=_IDEAL, linestyle="--", lw=1.2)
-
-
-def _privacy(epsilon: float) -> str:
-    if np.isnan(epsilon):
-        return r"own $\epsilon$ each"
-    return r"$\epsilon = \infty$" if np.isinf(epsilon) else rf"$\epsilon = {epsilon:g}$"
+    looks.draw(panel, t, alone.mean([*{*_EACH} & {*alone.dims}]), LOCAL)

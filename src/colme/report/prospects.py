@@ -1,52 +1,44 @@
 """What to expect before joining, as a figure: error as a multiple of staying alone over samples."""
 
 from collections.abc import Sequence
+from math import sqrt
 
-import numpy as np
 from matplotlib.figure import Figure
 
 from colme.planner import PAYS, Forecast
-from colme.report.lines import styles
-
-_BAND = 1.96  # standard errors on each side of a curve: 95%
+from colme.report import looks
+from colme.report.looks import LOCAL
 
 
 def over_samples(forecasts: Sequence[Forecast]) -> Figure:
     """A curve for each algorithm, but where it is worse than alone by an unknown factor."""
-    figure = Figure(figsize=(7.2, 4.6), layout="constrained")
+    figure = Figure(figsize=(9.4, 4.9), layout="constrained")
     panel = figure.subplots()
-    drawn = styles([one.algorithm for one in forecasts])
-    for number, one in enumerate(forecasts):
+    looks.level_line(panel, LOCAL)
+    pens = looks.pens([one.algorithm for one in forecasts])
+    for one in forecasts:
+        pen = pens[one.algorithm]
         samples = [point.samples for point in one.curve]
-        ratio = np.array([point.ratio for point in one.curve])
-        margin = _BAND * np.nan_to_num([point.standard_error for point in one.curve])
-        colour = f"C{number}"
-        panel.plot(
-            samples,
-            ratio,
-            color=colour,
-            linestyle=drawn[one.algorithm],
-            marker="o",
-            markersize=3,
-            label=one.algorithm,
-        )
-        low = np.maximum(ratio - margin, ratio / 3)  # a log axis has no room for less
-        panel.fill_between(samples, low, ratio + margin, color=colour, alpha=0.15, lw=0)
+        errors = [point.standard_error for point in one.curve]
+        ratio = [point.ratio for point in one.curve]
+        looks.draw(panel, samples, ratio, pen, errors)
+        panel.plot(samples, ratio, "o", color=pen.colour, ms=4)  # one point alone is no line
         if one.pays_from is not None:
-            panel.plot([one.pays_from], [PAYS], color=colour, marker="v", markersize=8)
-    panel.axhline(1, color="darkgreen", linestyle="--", lw=1.2, label="alone")
-    panel.set_xscale("log")
+            panel.plot([one.pays_from], [PAYS], color=pen.colour, marker="v", ms=9, clip_on=False)
     panel.set_yscale("log")
-    panel.xaxis.set_major_formatter("{x:,.0f}")
+    looks.log_time(panel, [point.samples for point in forecasts[0].curve])
     panel.yaxis.set_major_formatter("{x:g}")
-    panel.set_xlabel("samples of each agent")
-    panel.set_ylabel("expected error / alone")
+    panel.set_ylim(top=max(panel.get_ylim()[1], sqrt(2)))
+    panel.set_xlabel("Samples of each agent")
+    panel.set_ylabel("Expected MSE / Local")
+    looks.grid(panel)
+    handles = [pens[one.algorithm].handle(one.algorithm) for one in forecasts]
+    looks.legend(figure, [LOCAL.handle(), *handles])
     question = forecasts[0].question
-    panel.set_title(
-        f"{question.agents:,} agents, {question.degree} neighbours each,"
-        rf" $\epsilon$ = {question.epsilon:g}",
-        fontsize="medium",
+    looks.head(
+        figure,
+        "Expected squared error as a multiple of staying alone (▼: it pays from here on)",
+        f"{question.agents:,} agents, {looks.neighbours(question.degree)},"
+        f" {looks.epsilon_is(question.epsilon)}",
     )
-    panel.grid(True, color="gray", alpha=0.3, linestyle=":")
-    panel.legend(fontsize="small")
     return figure

@@ -7,6 +7,7 @@ one block sum, and block ends depend on sample counts alone.
 
 from dataclasses import dataclass, replace
 from math import ceil, inf, nextafter, sqrt, ulp
+from numbers import Real
 from typing import Protocol
 
 from colme.errors import ConfigError, MessageError
@@ -65,7 +66,7 @@ class Profile:
         smallest = SMALLEST_RATIO * sqrt(self.sigma2)
         if not smallest <= self.beta < inf:
             raise ConfigError("beta", self.beta, f"at least sigma / (2 sqrt 3) = {smallest:g}")
-        if not self.epsilon > 0:
+        if not (isinstance(self.epsilon, Real) and self.epsilon > 0):
             raise ConfigError("epsilon", self.epsilon, "a number above 0, or inf for no privacy")
         # Also in units of the range: where blocks end and what they weigh follows from it there.
         if not max(self.sigma2_dp, sigma2_dp(1.0, self.epsilon)) <= LARGEST:

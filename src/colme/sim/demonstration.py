@@ -65,7 +65,7 @@ def demonstrate(rounds: int, steps: Iterable[int], *, epsilon: float, seed: int)
         if t in asked:
             answers = [agent.estimate for agent in network.agents.values()]
             together.append([one.value for one in answers])
-            local.append([one.local for one in answers])
+            local.append([one.alone for one in answers])
     alone = np.array(local)
     return Demonstration(
         rounds=asked,

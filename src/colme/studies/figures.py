@@ -2,57 +2,53 @@
 
 from collections.abc import Sequence
 from io import StringIO
-from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import FuncFormatter
 
+from colme.report import looks
+from colme.report.lines import styles
+from colme.report.looks import LOCAL, Pen
 from colme.studies.findings import Curve
-from colme.studies.words import label
-
-BAND = 1.96
-"""Standard errors on each side: 95%."""
 
 HIGHEST = 2.0
 """Times the error alone, at which the picture ends; how far a curve goes beyond, its label says."""
 
-_COLOURS = ("tab:blue", "tab:orange", "tab:purple", "tab:cyan", "tab:brown", "tab:pink")
-
-_STYLES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (5, 1)), (0, (3, 1, 1, 1, 1, 1)))
+_COLOURS = ("#0072B2", "#D55E00", "#882255", "#E69F00", "#332288", "#56B4E9", "#a65628", "#000000")
 
 
 def error_over_samples(curves: Sequence[Curve]) -> Figure:
     """Below 1 it pays to learn together. Bands are 95%."""
-    figure = Figure(figsize=(8.2, 4.4), layout="constrained")
+    figure = Figure(figsize=(9.4, 4.9), layout="constrained")
     panel = figure.subplots()
     shown = [curve for curve in curves if curve.algorithm != "local"] or list(curves)
-    algorithms = list(dict.fromkeys(curve.algorithm for curve in shown))
+    lines = styles(list(dict.fromkeys(curve.algorithm for curve in shown)))
     epsilons = list(dict.fromkeys(curve.epsilon for curve in shown))
-    panel.axhline(1, color="darkgreen", lw=2, alpha=0.6, label="alone")
+    looks.level_line(panel, LOCAL)
+    handles = [LOCAL.handle()]
     for curve in shown:
         colour = _COLOURS[epsilons.index(curve.epsilon) % len(_COLOURS)]
-        style = _STYLES[algorithms.index(curve.algorithm) % len(_STYLES)]
-        error = [BAND * (one if one == one else 0.0) for one in curve.standard_error]
-        both = list(zip(curve.mse_over_local, error, strict=True))
-        low, high = [max(m - e, m / 100) for m, e in both], [m + e for m, e in both]
-        most, name = max(curve.mse_over_local), label(curve)
+        most = max(curve.mse_over_local)
+        name = _named(curve)
         if most > HIGHEST:
             name += f" (up to {most:.3g})"
-        panel.plot(curve.samples, curve.mse_over_local, linestyle=style, color=colour, label=name)
-        panel.fill_between(curve.samples, low, high, color=colour, alpha=0.15, lw=0)
+        pen = Pen(colour, lines[curve.algorithm], 1.8, name)
+        looks.draw(panel, curve.samples, curve.mse_over_local, pen, curve.standard_error)
+        handles.append(pen.handle())
     highest = max(max(curve.mse_over_local) for curve in shown)
     panel.set_ylim(0, min(max(1.2, 1.05 * highest), HIGHEST))
-    panel.set_ylabel("squared error / alone")
-    _over_samples(panel)
-    figure.legend(loc="outside right center", fontsize="small")
+    panel.set_ylabel("Squared error / alone")
+    _over_samples(panel, shown[0])
+    looks.legend(figure, handles)
+    looks.head(figure, "Squared error together, as a multiple of staying alone (bands: 95%)")
     return figure
 
 
 def gained_and_lost(curves: Sequence[Curve], sites: int) -> Figure:
     """Of so many sites, those that are clearly better off, upwards, and clearly worse off."""
-    figure = Figure(figsize=(8.2, 1.2 + 1.7 * len(curves)), layout="constrained")
+    figure = Figure(figsize=(9.4, 1.7 + 1.7 * len(curves)), layout="constrained")
     panels = figure.subplots(len(curves), 1, squeeze=False, sharex=True, sharey=True)[:, 0]
     for panel, curve in zip(panels, curves, strict=True):
         panel.fill_between(curve.samples, 0, curve.gained, color="tab:green", alpha=0.6, lw=0)
@@ -61,19 +57,22 @@ def gained_and_lost(curves: Sequence[Curve], sites: int) -> Figure:
         panel.axhline(0, color="black", lw=0.8)
         panel.set_ylim(-sites, sites)
         panel.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{abs(y):g}"))
-        panel.set_title(label(curve), fontsize="small", loc="left")
-        panel.set_ylabel("lost | gained", fontsize="small")
-        panel.grid(True, color="gray", alpha=0.3, linestyle=":")
-    _over_samples(panels[-1])
+        panel.set_title(_named(curve), fontsize="medium", loc="left")
+        panel.set_ylabel("Lost | Gained")
+        looks.grid(panel)
+    _over_samples(panels[-1], curves[0])
+    looks.head(figure, f"Of {sites} sites, those that clearly gained and clearly lost")
     return figure
 
 
-def _over_samples(panel: Axes) -> None:
-    panel.set_xscale("log")
-    panel.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
-    panel.xaxis.set_minor_formatter(NullFormatter())
-    panel.set_xlabel("samples a site")
-    panel.grid(True, color="gray", alpha=0.3, linestyle=":")
+def _named(curve: Curve) -> str:
+    return f"{curve.algorithm}, {looks.epsilon_is(curve.epsilon)}"
+
+
+def _over_samples(panel: Axes, curve: Curve) -> None:
+    looks.log_time(panel, curve.samples)
+    panel.set_xlabel("Samples a site")
+    looks.grid(panel)
 
 
 def as_svg(figure: Figure) -> str:

@@ -2,6 +2,7 @@
 
 from math import exp, isfinite
 
+from colme.privacy.words import level
 from colme.studies.findings import Curve, Findings
 from colme.studies.inquiry import ASKED, Inquiry
 
@@ -127,13 +128,13 @@ def _told(curve: Curve, i: int) -> str:
     return (
         f"{curve.samples[i]:,} samples a site, where the squared error is"
         f" {curve.mse_over_local[i]:.2f} ± {curve.standard_error[i]:.2f} of that alone"
-        f" ({curve.gained[i]} sites clearly gain, {curve.lost[i]} clearly lose)"
+        f" (clear gains: {curve.gained[i]}, clear losses: {curve.lost[i]})"
     )
 
 
 def label(curve: Curve) -> str:
     """An algorithm and its epsilon."""
-    return f"{curve.algorithm}, epsilon {curve.epsilon:g}"
+    return f"{curve.algorithm}, epsilon {level(curve.epsilon)}"
 
 
 def privacy(question: Inquiry) -> str:
@@ -148,7 +149,7 @@ def privacy(question: Inquiry) -> str:
     )
     promise += f" ({factors})." if factors else "."
     if any(not isfinite(epsilon) for epsilon in question.epsilons):
-        promise += " Epsilon inf is no privacy at all: means are sent as they are."
+        promise += " Epsilon ∞ is no privacy at all: means are sent as they are."
     return (
         promise + " That is event level and replace-one: a person who is in k rows has k epsilon."
         " How many samples a site has is public, and so are the bounds. All that a site"

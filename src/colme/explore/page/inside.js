@@ -52,8 +52,8 @@
         fact("Exact mean of its samples", told.exact === null ? "no samples yet" : `${told.exact.toFixed(4)} (stays inside)`),
       ];
       if (belief) {
-        const margin = belief.margin === null ? "" : ` ± ${number(belief.margin)}`;
-        lines.push(fact("Its answer", `${belief.value.toFixed(4)}${margin} (stays inside)`));
+        const interval = `95%: ${number(belief.low)} to ${number(belief.high)}`;
+        lines.push(fact("Its answer", `${belief.value.toFixed(4)} (${interval}; stays inside)`));
         lines.push(
           fact(
             "It rests on",

@@ -67,7 +67,7 @@ class Answering:
         others = _of_others(evidence)
         used = others if models is not None else ()
         answer = Answer(
-            **_value_and_interval(estimate, evidence.bounds),
+            **_value_and_interval(estimate),
             samples=evidence.own_count,
             records=len(used),
             classes=None if models is None else _classes(models),
@@ -82,7 +82,7 @@ def _in_rounds(agent: Agent) -> Answer:
     estimate, neighbours = agent.estimate, len(agent.settings.neighbours)
     alike = estimate.class_size - 1
     return Answer(
-        **_value_and_interval(estimate, agent.settings.profile.bounds),
+        **_value_and_interval(estimate),
         samples=agent.counts.taken,
         records=alike if estimate.collaborative else 0,
         classes=None,
@@ -91,14 +91,8 @@ def _in_rounds(agent: Agent) -> Answer:
     )
 
 
-def _value_and_interval(estimate: Estimate, bounds: tuple[float, float]) -> dict[str, float]:
-    lo, hi = bounds
-    return {
-        "value": estimate.value,
-        "low": max(lo, estimate.value - estimate.margin),
-        "high": min(hi, estimate.value + estimate.margin),
-        "alone": estimate.local,
-    }
+def _value_and_interval(estimate: Estimate) -> dict[str, float]:
+    return {name: getattr(estimate, name) for name in ("value", "low", "high", "alone")}
 
 
 def _of_others(evidence: Evidence) -> Sequence[Record]:

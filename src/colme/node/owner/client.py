@@ -83,6 +83,9 @@ class OwnerClient:
                     expected = f"the token of the node at {self._address}; another may run there"
                     raise IdentityError("token", str(self._token_path), expected) from None
                 raise self._stranger(f"{error.code} {error.reason}") from None
+        except TimeoutError:
+            expected = f"an answer within {patience:g} s; the node is busy: ask again"
+            raise NetworkError("owner.listen", self._address, expected) from None
         except (OSError, HTTPException) as error:
             expected = f"a running node; start it with colme node ({error})"
             raise NetworkError("owner.listen", self._address, expected) from None

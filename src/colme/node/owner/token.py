@@ -12,11 +12,12 @@ SHORTEST = 32
 
 def owner_token(folder: Path) -> str:
     """The token in this folder; made at the first call."""
-    path = folder / "token"
-    try:
-        file = ownership.made_own_file(path)
-    except FileExistsError:
+    path, partial = folder / "token", folder / "token.partial"
+    if os.path.lexists(path):
         return read_token(folder)
+    try:
+        partial.unlink(missing_ok=True)  # of a start that was killed
+        file = ownership.made_own_file(partial)
     except OSError as error:
         raise IdentityError("token", str(path), f"a place to write ({error.strerror})") from None
     try:
@@ -24,8 +25,10 @@ def owner_token(folder: Path) -> str:
             out.write(f"{secrets.token_urlsafe(32)}\n")
             out.flush()
             os.fsync(out.fileno())
+        # Whole or not at all: an owner who asks now must not be told to delete half a token.
+        partial.rename(path)
     except OSError as error:
-        path.unlink()  # Half a token would be in the way of the next start.
+        partial.unlink()
         raise IdentityError("token", str(path), f"room to write ({error.strerror})") from None
     return read_token(folder)
 

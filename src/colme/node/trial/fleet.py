@@ -306,8 +306,7 @@ def outcome(sights: Sequence[Sight], rounds: int) -> Outcome:
             {
                 "name": sight.member.name,
                 "truth": sight.member.truth,
-                "local": sight.estimate["alone"],
-                "estimate": sight.estimate["value"],
+                **{name: sight.estimate[name] for name in ("value", "low", "high", "alone")},
                 "class_size": status.class_size,
                 "records": sight.estimate["records"],
                 "rounds": sight.round,
@@ -317,7 +316,7 @@ def outcome(sights: Sequence[Sight], rounds: int) -> Outcome:
     return Outcome(
         algorithm=sights[0].status.algorithm if sights[0].status else "",
         agents=agents,
-        mse_local=float(np.mean((np.array([one["local"] for one in agents]) - truth) ** 2)),
-        mse_estimate=float(np.mean((np.array([one["estimate"] for one in agents]) - truth) ** 2)),
+        mse_local=float(np.mean((np.array([one["alone"] for one in agents]) - truth) ** 2)),
+        mse_estimate=float(np.mean((np.array([one["value"] for one in agents]) - truth) ** 2)),
         rounds_per_second=rounds / (max(ended) - max(began)),
     )

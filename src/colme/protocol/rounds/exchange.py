@@ -152,12 +152,13 @@ class Rounds(Exchange):
 
     def estimate(self) -> Estimate:
         """The shared mean and my exact one, weighed."""
-        state, local = self.state, self._own.stream.mean
-        return Estimate(
+        state, alone = self.state, self._own.stream.mean
+        return Estimate.around(
+            state.trust * state.shared + (1 - state.trust) * alone,
+            answer_margin(state.trust, state.shared_variance, self._own.margin),
+            self._own.profile.bounds,
             round=state.round,
-            value=state.trust * state.shared + (1 - state.trust) * local,
-            margin=answer_margin(state.trust, state.shared_variance, self._own.margin),
-            local=local,
+            alone=alone,
             class_size=state.class_size,
             trust=state.trust,
         )

@@ -7,6 +7,7 @@ from math import inf
 import numpy as np
 import xarray as xr
 
+from colme.privacy.words import level
 from colme.sim.figures.presets import PAPER
 from colme.sim.scenario import Scenario
 
@@ -77,7 +78,7 @@ def _collaborative_gain(end: xr.Dataset) -> Iterator[Claim]:
         measured = float(ratio.sel(epsilon=epsilon, degree=degree))
         verb = "gains over" if gains else "does not gain over"
         yield Claim(
-            f"the oracle {verb} Local at epsilon = {epsilon:g}, r = {degree}",
+            f"the oracle {verb} Local at epsilon = {level(epsilon)}, r = {degree}",
             f"MSE / Local = {measured:.3g}",
             (measured < 1) is gains,
         )
@@ -92,7 +93,7 @@ def _bernstein_against_optimistic(figure: xr.Dataset) -> Iterator[Claim]:
         along = ratio.sel(epsilon=epsilon, degree=degree)
         mean = float(np.exp(np.log(along).mean()))
         yield Claim(
-            f"Bernstein below optimistic distance at epsilon = {epsilon:g}, r = {degree}",
+            f"Bernstein below optimistic distance at epsilon = {level(epsilon)}, r = {degree}",
             f"ratio {mean:.3g} over the curve, {float(along[-1]):.4g} at its end",
             mean < 1,
         )
@@ -109,7 +110,7 @@ def _approach_to_the_oracle(figure: xr.Dataset) -> Iterator[Claim]:
             exception = rule == "optimistic" and epsilon == 1
             expected = "has not reached" if exception else "approaches"
             yield Claim(
-                f"{rule} {expected} the oracle at epsilon = {epsilon:g}, r = {degree}",
+                f"{rule} {expected} the oracle at epsilon = {level(epsilon)}, r = {degree}",
                 f"MSE / oracle = {measured:.4g}, {float(half.sel(cell)):.4g} at half time",
                 (measured < 2) is not exception,
             )
@@ -121,7 +122,7 @@ def _no_privacy_is_close_to_ideal(end: xr.Dataset) -> Iterator[Claim]:
         for rule in end.algorithm.values:
             measured = float(ratio.sel(algorithm=rule, degree=degree))
             yield Claim(
-                f"epsilon = inf is close to Ideal: {rule}, r = {degree:g}",
+                f"epsilon = ∞ is close to Ideal: {rule}, r = {degree:g}",
                 f"MSE / Ideal = {measured:.3f}",
                 measured < 1.25,
             )
@@ -132,7 +133,7 @@ def _schedules(figure: xr.Dataset, theorem: xr.Dataset) -> Iterator[Claim]:
     for epsilon, degree in _cells(figure):
         measured = float(ratio.sel(epsilon=epsilon, degree=degree))
         yield Claim(
-            f"floor(t/10) is ahead of t/(t+1) at epsilon = {epsilon:g}, r = {degree}",
+            f"floor(t/10) is ahead of t/(t+1) at epsilon = {level(epsilon)}, r = {degree}",
             f"ratio {measured:.3f}",
             measured < 1,
         )
@@ -145,7 +146,7 @@ def _theorem1(theorem: xr.Dataset) -> Iterator[Claim]:
         ratio = float(cell.mse / cell.mse_theorem1)
         error = float(cell.mse_se / cell.mse_theorem1)
         yield Claim(
-            f"Theorem 1 is matched under t/(t+1) at epsilon = {epsilon:g}, r = {degree}",
-            f"MSE / Theorem 1 = {ratio:.3f} +- {error:.3f}",
+            f"Theorem 1 is matched under t/(t+1) at epsilon = {level(epsilon)}, r = {degree}",
+            f"MSE / Theorem 1 = {ratio:.3f} ± {error:.3f}",
             abs(ratio - 1) < 4 * error,
         )

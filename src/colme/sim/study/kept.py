@@ -130,7 +130,7 @@ def add_to(results: xr.Dataset, keep: Keep, x: AllRuns, names: Sequence[int | st
         _add_classes(results, x)
     if "runs" in keep:
         results.coords["run"] = np.arange(x.runs)
-        _put(results, "run_mse", "run", _in_a_row(x, "run_error"), "mse of each run")
+        _put(results, "run_mse", "run", _in_a_row(x, "run_error"), "mean squared error of each run")
         _put(results, "run_mse_alone", "run", _in_a_row(x, "run_alone"), "mse_alone of each run")
     if answers_kept(keep):
         _add_answers(results, x)
@@ -144,7 +144,13 @@ def _add_agents(results: xr.Dataset, x: AllRuns, names: Sequence[int | str]) -> 
     results.coords["answered"] = results["answered"]
     with np.errstate(invalid="ignore"):
         error, alone = (_added_up(x, name) / runs for name in ("agent_error", "agent_alone"))
-    _put(results, "agent_mse", "agent", error, "of each agent, over the runs in which it was asked")
+    _put(
+        results,
+        "agent_mse",
+        "agent",
+        error,
+        "mean squared error of each agent, over the runs in which it was asked",
+    )
     _put(results, "agent_mse_alone", "agent", alone, "the same of its own mean")
 
 
@@ -154,7 +160,13 @@ def _add_classes(results: xr.Dataset, x: AllRuns) -> None:
     with np.errstate(invalid="ignore"):
         error, alone = (_added_up(x, name) / weight for name in ("class_error", "class_alone"))
         spread = _by_cell(x, lambda d: ratio_error(x.sums[d], "class_error", "class_weight"))
-    _put(results, "class_mse", "class_number", error, "of each class, over its agents and the runs")
+    _put(
+        results,
+        "class_mse",
+        "class_number",
+        error,
+        "mean squared error of each class, over its agents and the runs",
+    )
     _put(results, "class_mse_se", "class_number", spread, "standard error of class_mse")
     _put(results, "class_mse_alone", "class_number", alone, "the same of their own means")
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
+from colme.privacy.words import level
+
 _NEEDED = ["mse", "mse_se", "mse_alone", "mse_ideal"]
 _CELL = ("algorithm", "epsilon", "degree")
 
@@ -22,14 +24,14 @@ class SummaryRow:
     over_ideal: float
     """NaN where there is no Ideal: where the truth drifts."""
 
-    HEADINGS = ("algorithm", "epsilon", "degree", "MSE", "+-", "MSE / Local", "MSE / Ideal")
+    HEADINGS = ("algorithm", "epsilon", "degree", "MSE", "±", "MSE / Local", "MSE / Ideal")
 
     @property
     def words(self) -> tuple[str, ...]:
         """As `HEADINGS` say."""
         return (
             self.algorithm,
-            f"{self.epsilon:g}",
+            "each its own" if np.isnan(self.epsilon) else level(self.epsilon),
             f"{self.degree:g}",
             f"{self.mse:.3e}",
             f"{self.standard_error:.0e}",

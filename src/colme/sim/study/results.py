@@ -99,12 +99,20 @@ def load(path: Path | str) -> Results:
     """What `save` wrote; a folder stands for the result in it."""
     path = Path(path)
     if path.is_dir():
+        if not (path / RESULT).exists():
+            there = ", ".join(sorted(one.name for one in path.glob("*.nc")))
+            inside = f"one of these in it: {there}" if there else f"there is no {RESULT} in it"
+            raise ConfigError("result", str(path), f"the folder of a colme simulate ({inside})")
         path = path / RESULT
+    if not path.exists():
+        raise ConfigError("result", str(path), "a result of colme simulate (no such file)")
     try:
         with xr.open_dataset(path, engine="h5netcdf") as dataset:
             loaded = dataset.load()
-    except OSError as error:
-        raise ConfigError("result", str(path), f"a result of colme simulate ({error})") from None
+    except OSError:
+        # The library's words are about its calls.
+        expected = "a result of colme simulate (this is no NetCDF file, or can't be read)"
+        raise ConfigError("result", str(path), expected) from None
     if "mse" not in loaded:
         raise ConfigError("result", str(path), "a result of colme simulate")
     now = _upgraded(loaded)

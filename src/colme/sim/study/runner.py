@@ -56,6 +56,9 @@ def simulate(
     `keep`: what is not only averaged: any of `agents`, `classes` and `runs`; the first and the last
     together keep everybody's answers.
     """
+    if not isinstance(scenario, Scenario):
+        expected = "a Scenario, such as Scenario.build(agents=100) or Scenario.load(path)"
+        raise ConfigError("scenario", scenario, expected)
     kept = kinds_to_keep(keep)
     if by_batch and kept:
         raise ConfigError("keep", sorted(kept), "nothing, where results are by batch")

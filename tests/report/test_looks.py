@@ -1,0 +1,101 @@
+"""What all figures share: Local and Ideal, bands, infinity, titles that fit."""
+
+from collections.abc import Callable
+from math import inf
+
+import numpy as np
+import pytest
+import xarray as xr
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from colme.report import looks
+from colme.report.comparison import systems_over_time
+from colme.report.curves import mse_over_time
+from colme.report.drawing import Drawing, draw
+from colme.report.harm import error_and_harm
+from colme.report.looks import CLASS_IDEAL, IDEAL, LOCAL
+from colme.sim.scenario import Scenario
+from colme.sim.study import Results, simulate
+
+NAMES = ["paper", "tracking", *(f"own {number}" for number in range(4))]
+
+FIGURES: dict[str, Callable[[xr.Dataset], Figure]] = {
+    "figure 1": mse_over_time,
+    "figure 2": error_and_harm,
+    "plot": lambda result: draw(result, Drawing()),
+    "compare": lambda result: systems_over_time({"here": result}),
+}
+
+
+@pytest.fixture(scope="module")
+def result() -> Results:
+    scenario = Scenario.build(
+        agents=20,
+        graph={"degree": 4},
+        epsilon=[1, inf],
+        rounds=30,
+        runs=4,
+        recorded=6,
+        eventful=False,
+        algorithms=["local", "ideal", *({"algorithm": "oracle", "name": one} for one in NAMES)],
+    )
+    return simulate(scenario)
+
+
+def told(figure: Figure) -> dict[str, Line2D]:
+    return {str(line.get_label()): line for line in figure.legends[0].get_lines()}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_local_and_ideal_look_the_same_everywhere(name: str, result: Results) -> None:
+    """In colour and in line, and like nothing else."""
+    lines = told(FIGURES[name](result))
+    for pen in (LOCAL, IDEAL):
+        own = lines.pop(pen.label)
+        assert to_rgb(own.get_color()) == to_rgb(pen.colour)
+        assert own.get_linestyle() == pen.handle().get_linestyle()
+        assert to_rgb(pen.colour) not in {to_rgb(line.get_color()) for line in lines.values()}
+    assert LOCAL.colour != IDEAL.colour
+    assert LOCAL.line != IDEAL.line
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_algorithm_is_drawn_and_told(name: str, result: Results) -> None:
+    """The sixth as the first: Figure 2 used to leave out all after the fourth."""
+    figure = FIGURES[name](result)
+    labels = told(figure)
+    for one in NAMES:
+        assert any(label.startswith(one) for label in labels)
+    wanted = result.mse.sel(algorithm=NAMES[-1], epsilon=inf).values.squeeze()
+    drawn = [np.asarray(line.get_ydata(), dtype=float) for line in figure.axes[0].lines]
+    assert any(one.shape == wanted.shape and np.allclose(one, wanted) for one in drawn)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_figures_have_titles_bands_capitals_and_one_infinity(name: str, result: Results) -> None:
+    figure = FIGURES[name](result)
+    assert figure.get_suptitle()
+    assert any("ε = ∞" in label for label in told(figure))
+    first = figure.axes[0]
+    assert len(first.collections) >= 2 * len(NAMES)
+    for panel in figure.axes:
+        for text in (panel.get_xlabel(), panel.get_ylabel(), panel.get_title()):
+            assert text == text[:1].upper() + text[1:]
+            assert "inf" not in text
+
+
+def test_a_title_is_no_wider_than_its_figure() -> None:
+    figure = Figure(figsize=(5, 3), layout="constrained")
+    looks.head(figure, "a long title " * 12)
+    figure.draw_without_rendering()
+    assert figure._suptitle is not None  # type: ignore[attr-defined]
+    assert figure._suptitle.get_window_extent().width < figure.bbox.width  # type: ignore[attr-defined]
+
+
+def test_a_band_stays_on_a_log_axis() -> None:
+    panel = Figure().subplots()
+    looks.draw(panel, [1, 2], [1.0, 1.0], CLASS_IDEAL, [10.0, np.nan])
+    corners = np.vstack([path.vertices for path in panel.collections[0].get_paths()])
+    assert corners[:, 1].min() > 0
