@@ -234,17 +234,28 @@ def test_the_page_itself_is_the_same_for_everybody_and_knows_nothing() -> None:
 
 
 def test_every_answer_tells_browsers_to_keep_others_out() -> None:
-    async def visit(client: Client) -> None:
-        for path in ("/", "/estimate", "/livez", "/nothing", "/page/owner/page.js"):
-            for authorization in (None, f"Bearer {TOKEN}"):
-                heard = await client.ask(path, authorization=authorization)
-                assert heard.headers["Content-Security-Policy"] == POLICY
-                assert heard.headers["Cross-Origin-Resource-Policy"] == "same-origin"
-                assert heard.headers["X-Content-Type-Options"] == "nosniff"
-                assert heard.headers["Referrer-Policy"] == "no-referrer"
-                assert heard.headers.get_all("Cache-Control") == ["no-store"]
-                assert not any(name.lower().startswith("access-control") for name in heard.headers)
+    paths = ("/", "/estimate", "/livez", "/nothing", "/page/owner/page.js")
 
+    async def visit(client: Client) -> None:
+        for path in paths:
+            for authorization in (None, f"Bearer {TOKEN}"):
+                guarded(await client.ask(path, authorization=authorization))
+        guarded(await client.ask("/", host="evil.example"))
+
+    async def fail(client: Client) -> None:
+        heard = await client.ask("/estimate")
+        assert heard.code == 500
+        guarded(heard)
+
+    def guarded(heard: Heard) -> None:
+        assert heard.headers.get_all("Content-Security-Policy") == [POLICY]
+        assert heard.headers["Cross-Origin-Resource-Policy"] == "same-origin"
+        assert heard.headers["X-Content-Type-Options"] == "nosniff"
+        assert heard.headers["Referrer-Policy"] == "no-referrer"
+        assert heard.headers.get_all("Cache-Control") == ["no-store"]
+        assert not any(name.lower().startswith("access-control") for name in heard.headers)
+
+    visiting(fail, KnownNode(ZeroDivisionError()))
     visiting(visit)
     told = dict(part.partition(" ")[::2] for part in POLICY.split("; "))
     assert told["default-src"] == told["frame-ancestors"] == "'none'"

@@ -17,6 +17,7 @@ from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp
 
 from colme.errors import ColmeError, LocalProtocolError, NetworkError, SampleError, StoreError
 from colme.node.config import split_address
@@ -42,7 +43,7 @@ BACKLOG = 100
 _NOWHERE = logging.NullHandler()
 
 
-def owner_app(owned: Owned, token: str) -> Starlette:
+def owner_app(owned: Owned, token: str) -> ASGIApp:
     """The application; everything but OPEN and the page needs `Authorization: Bearer TOKEN`.
 
     The page, once its owner has shown the token, needs its session.
@@ -60,10 +61,7 @@ def owner_app(owned: Owned, token: str) -> Starlette:
             Route("/readyz", routes.readyz),
             *page.routes,
         ],
-        middleware=[
-            Middleware(LocalOnly),
-            Middleware(Gate, token=token, sessions=sessions, unlocked=page.paths),
-        ],
+        middleware=[Middleware(Gate, token=token, sessions=sessions, unlocked=page.paths)],
         exception_handlers={
             HTTPException: _refused,
             SampleError: _bad_sample,
@@ -74,7 +72,7 @@ def owner_app(owned: Owned, token: str) -> Starlette:
         },
     )
     app.router.redirect_slashes = False
-    return app
+    return LocalOnly(app)  # Around all of it, what answers for a fault of the node included.
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
@@ -74,13 +73,10 @@ class FleetPage:
 
     def __init__(self, plan: Plan, members: Sequence[Member]) -> None:
         looking = _Looking(plan, members)
-        app = Starlette(
-            routes=[*page_routes(FLEET_SHELL, FLEET_PARTS), Route("/fleet", looking.all)],
-            middleware=[Middleware(LocalOnly)],
-        )
+        routes = [*page_routes(FLEET_SHELL, FLEET_PARTS), Route("/fleet", looking.all)]
         self._server = uvicorn.Server(
             uvicorn.Config(
-                app,
+                LocalOnly(Starlette(routes=routes)),
                 ws="none",
                 lifespan="off",
                 log_config=None,
