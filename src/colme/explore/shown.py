@@ -20,10 +20,7 @@ RELEASES_AT_ONCE = 6
 
 def choices_shown(choices: Choices) -> dict[str, str]:
     """As a link has them."""
-    return {
-        name: f"{value:g}" if isinstance(value, float) and not isfinite(value) else str(value)
-        for name, value in choices.model_dump().items()
-    }
+    return {name: str(value).removesuffix(".0") for name, value in choices.model_dump().items()}
 
 
 def curves_shown(curves: Curves) -> dict[str, Any]:
