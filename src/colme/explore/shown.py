@@ -37,9 +37,8 @@ def curves_shown(curves: Curves) -> dict[str, Any]:
 
 def _curve(curve: Curve, at: list[int]) -> dict[str, Any]:
     shown = {"name": curve.name, "label": curve.label, "at": at, "value": _finite(curve.value)}
-    if curve.margin is not None:
-        shown["low"] = _finite(curve.value - curve.margin)
-        shown["high"] = _finite(curve.value + curve.margin)
+    if curve.band is not None:
+        shown["low"], shown["high"] = map(_finite, curve.band)
     return shown
 
 

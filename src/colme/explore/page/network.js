@@ -250,7 +250,7 @@
         buttons = places.map((_, a) => {
           const button = document.createElement("button");
           button.type = "button";
-          button.addEventListener("click", () => picked(a));
+          button.addEventListener("click", (event) => picked(a, event.detail === 0));
           element.append(button);
           return button;
         });
