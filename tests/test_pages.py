@@ -6,7 +6,7 @@ import pytest
 
 from colme.errors import InvalidValue
 from colme.pages import CHARTS, FORCES, POLICY, STYLES, asset, assets, is_own_host, is_own_origin
-from colme.report.gain import PENS
+from colme.report.looks import CLASS_IDEAL, IDEAL, LOCAL, pens
 
 
 @pytest.mark.parametrize("name", [*STYLES, *CHARTS, *FORCES])
@@ -33,8 +33,9 @@ def test_no_file_of_ours_reaches_out_to_a_network() -> None:
 
 def test_curves_have_the_colours_of_the_figures() -> None:
     """An algorithm looks the same on a page and in a figure."""
+    drawn = [LOCAL, IDEAL, CLASS_IDEAL, *pens(["relay", "tracking", "paper"]).values()]
     light = asset("components/style.css").text.split("@media")[0]
-    assert {pen.colour.lower() for pen in PENS} <= set(re.findall(r"#[0-9a-f]{6}", light))
+    assert {pen.colour.lower() for pen in drawn} <= set(re.findall(r"#[0-9a-f]{6}", light))
 
 
 def test_the_policy_lets_nothing_in_that_is_inline_or_from_elsewhere() -> None:

@@ -119,6 +119,7 @@ def test_a_killed_agent_greys_out_and_comes_back(page: Page, address: str) -> No
     page.get_by_role("button", name="Pause").click()
     victim.focus()
     victim.press("Enter")
+    expect(page.locator("#inside-title")).to_be_focused()
     kill = page.get_by_role("button", name="Kill")
     kill.wait_for()
     before = _greys(page, 7)
@@ -206,5 +207,5 @@ def test_the_end_of_the_server_is_said(page: Page, troubles: list[str]) -> None:
     page.locator("#network button").first.wait_for()
     server.stop()
     thread.join()
-    expect(page.locator("#progress")).to_contain_text("The server has ended", timeout=30_000)
+    expect(page.locator("#progress")).to_contain_text("The connection has ended", timeout=30_000)
     assert troubles == []

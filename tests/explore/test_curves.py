@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from colme.explore.choices import Choices
-from colme.explore.curves import growing
+from colme.explore.curves import Curve, growing
 from colme.sim.study import Stopped, simulate
 
 SMALL = Choices(agents=12, rounds=40).scenario().changed(runs=4, recorded=6)
@@ -37,11 +37,22 @@ def test_in_the_end_they_are_the_simulators() -> None:
     assert "local" not in harms
 
 
-def test_they_come_run_by_run_and_have_bands_from_the_second_on() -> None:
+def test_they_come_run_by_run_and_have_bands_once_there_are_enough() -> None:
     found = list(growing(SMALL, threading.Event()))
     assert [curves.runs for curves in found] == [1, 2, 3, 4]
-    assert found[0].errors[0].margin is None
-    assert found[1].errors[0].margin is not None
+    assert [curves.errors[0].band is not None for curves in found] == [False, False, True, True]
+
+
+def test_a_band_holds_its_curve_and_never_leaves_a_log_axis() -> None:
+    """Where the interval is small beside the value it is the interval itself."""
+    value, margin = np.array([1.0, 1.0, 1.0]), np.array([1e-4, 0.5, 3.0])
+    band = Curve("relay", "relay", value, margin).band
+    assert band is not None
+    low, high = band
+    assert (low > 0).all()
+    assert (low < value).all()
+    assert (high > value).all()
+    np.testing.assert_allclose([low[0], high[0]], [1 - 1e-4, 1 + 1e-4], atol=1e-8)
 
 
 def test_nothing_is_computed_that_nobody_wants_any_more() -> None:

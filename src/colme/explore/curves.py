@@ -16,6 +16,8 @@ FloatArray = NDArray[np.float64]
 
 STRETCHES = 20
 """Of a run: between two of them it looks whether it is still wanted."""
+FEWEST = 3
+"""Runs with a band: that of two would be thirteen standard errors wide."""
 LEVEL = 0.975
 """Of Student's distribution: 95% bands, with as many runs as there are."""
 
@@ -28,7 +30,16 @@ class Curve:
     label: str
     value: FloatArray
     margin: FloatArray | None
-    """Half the width of its band; None where there is none."""
+    """Half the width of its 95% interval; None while there are too few runs for one."""
+
+    @property
+    def band(self) -> tuple[FloatArray, FloatArray] | None:
+        """As a factor to both sides, which is what a log axis shows: no error is below 0."""
+        if self.margin is None:
+            return None
+        with np.errstate(divide="ignore", invalid="ignore"):
+            factor = np.exp(self.margin / self.value)
+        return self.value / factor, self.value * factor
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,7 +116,7 @@ def _ratio(name: str, label: str, values: FloatArray, local: FloatArray) -> Curv
 def _margin(values: FloatArray) -> FloatArray | None:
     """95%: every row is a run on a graph of its own, so rows are independent."""
     runs = len(values)
-    if runs == 1:
+    if runs < FEWEST:
         return None
     spread = values.std(axis=0, ddof=1) / runs**0.5
     return np.asarray(stats.t.ppf(LEVEL, runs - 1) * spread)

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import logging
 import socket
 from contextlib import suppress
 from urllib.parse import parse_qsl
@@ -161,8 +160,6 @@ class ExplorerServer:
             expected = f"a free port ({why}): another one, or 0 for any"
             raise ConfigError("port", port, expected) from None
         self.port: int = self._socket.getsockname()[1]
-        # Nothing of what is looked at belongs into a log.
-        logging.getLogger("uvicorn").addHandler(logging.NullHandler())
         config = uvicorn.Config(
             explorer(self.port),
             ws=WebSocketsSansIOProtocol,  # by its class: a missing package shows at the start

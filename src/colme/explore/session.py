@@ -135,6 +135,7 @@ class Session:
 
     async def _play(self) -> None:
         while self._society is not None and self._society.round < MOST_ROUNDS:
+            # A new society may come between two rounds, never within one.
             began = self._loop.time()
             async with self._free:
                 await asyncio.to_thread(self._society.run_round)

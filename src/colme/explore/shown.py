@@ -20,10 +20,7 @@ RELEASES_AT_ONCE = 6
 
 def choices_shown(choices: Choices) -> dict[str, str]:
     """As a link has them."""
-    return {
-        name: f"{value:g}" if isinstance(value, float) and not isfinite(value) else str(value)
-        for name, value in choices.model_dump().items()
-    }
+    return {name: str(value).removesuffix(".0") for name, value in choices.model_dump().items()}
 
 
 def curves_shown(curves: Curves) -> dict[str, Any]:
@@ -40,9 +37,8 @@ def curves_shown(curves: Curves) -> dict[str, Any]:
 
 def _curve(curve: Curve, at: list[int]) -> dict[str, Any]:
     shown = {"name": curve.name, "label": curve.label, "at": at, "value": _finite(curve.value)}
-    if curve.margin is not None:
-        shown["low"] = _finite(curve.value - curve.margin)
-        shown["high"] = _finite(curve.value + curve.margin)
+    if curve.band is not None:
+        shown["low"], shown["high"] = map(_finite, curve.band)
     return shown
 
 

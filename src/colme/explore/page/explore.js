@@ -28,7 +28,7 @@
     if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(what));
   };
   const panel = colme.inside(ask);
-  const network = colme.network(byId("network"), (agent) => look(agent));
+  const network = colme.network(byId("network"), look);
   const controls = colme.controls(byId("controls"), (choices) => {
     clearTimeout(waiting);
     waiting = setTimeout(() => choose(choices), PAUSE);
@@ -39,9 +39,10 @@
     ask({do: "choose", choices});
   }
 
-  function look(agent) {
+  function look(agent, byKey) {
     network.choose(agent);
     panel.open(agent);
+    if (byKey) byId("inside-title").focus(); // else the page would jump under the mouse
   }
 
   function unlook() {
@@ -96,7 +97,7 @@
       errors.show(told.errors);
       harms.show(told.harms);
       byId("progress").textContent =
-        told.runs < told.of ? `Run ${told.runs} of ${told.of}: bands narrow as they come.` : `All ${told.of} runs are in.`;
+        told.runs < told.of ? `Run ${told.runs} of ${told.of}: bands come with the third, and narrow.` : `All ${told.of} runs are in.`;
     },
     frame(told) {
       network.frame(told);
@@ -130,7 +131,7 @@
     shown[told.type](told);
   });
   socket.addEventListener("close", () => {
-    byId("progress").textContent = "The server has ended: start colme explore again, then load this page anew.";
+    byId("progress").textContent = "The connection has ended. Is colme explore still running? Then load this page anew.";
     playing = false;
     byId("play").textContent = "Play";
     network.run(false);
