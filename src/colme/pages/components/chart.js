@@ -24,11 +24,11 @@ globalThis.colme = colme;
   /* Dashes are in units of the line's width, as in the figures (colme.report.gain). */
   const PENS = {
     relay: {colour: "--relay", dash: [], width: 2.6},
-    tracking: {colour: "--tracking", dash: [6, 2], width: 1.8},
+    tracking: {colour: "--tracking", dash: [4, 1.5], width: 1.8},
     paper: {colour: "--paper-algorithm", dash: [4, 1.5, 1, 1.5], width: 1.8},
-    local: {colour: "--local", dash: [1, 1], width: 1.8},
-    ideal: {colour: "--ideal", dash: [3, 1, 1, 1], width: 1.8},
-    "class-ideal": {colour: "--class-ideal", dash: [1, 3], width: 2.2},
+    local: {colour: "--local", dash: [7, 2.5], width: 2.4},
+    ideal: {colour: "--ideal", dash: [1, 1], width: 2.8},
+    "class-ideal": {colour: "--class-ideal", dash: [1, 2.5], width: 2.8},
   };
   const OTHERS = [
     {colour: "--other-1", dash: [8, 2, 1, 2, 1, 2], width: 1.8},
