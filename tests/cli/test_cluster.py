@@ -62,6 +62,13 @@ def test_without_the_extra_it_says_how_to_get_it(
     assert "pip install '.[cluster]'" in capsys.readouterr().err
 
 
+def test_tls_without_certificates_says_where_they_belong(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run([*SMALL.split(), "--json", "--cluster", "tls://127.0.0.1:1"]) == BAD_INPUT
+    assert "certificates in Dask's configuration" in capsys.readouterr().err
+
+
 def test_nothing_of_it_is_imported_unless_it_is_asked_for() -> None:
     code = "import sys, colme.cli.simulate; print('distributed' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

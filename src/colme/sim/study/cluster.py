@@ -66,9 +66,15 @@ def _distributed() -> Any:
 
 
 def _client(dask: Any, where: str, address: str, security: Any) -> Any:
+    if (
+        where.startswith("tls://")
+        and not dask.Security().get_connection_args("client")["ssl_context"]
+    ):
+        expected = "certificates in Dask's configuration (distributed.comm.tls), or tcp://"
+        raise ConfigError(FIELD, where, expected)
     try:
         return dask.Client(address, timeout=PATIENCE, security=security, set_as_default=False)
-    except (OSError, TypeError, ValueError) as error:  # TypeError: no certificates for tls://
+    except (OSError, ValueError) as error:
         why = str(error).splitlines()[0] if str(error) else type(error).__name__
         expected = f"a Dask scheduler that answers there within {PATIENCE:g} s ({why})"
         raise ConfigError(FIELD, where, expected) from None
