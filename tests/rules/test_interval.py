@@ -4,12 +4,15 @@ from math import inf, sqrt
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
 from colme import Agent, Network, Profile, SeededLaplace
 from colme.rules.interval import (
     QUANTILE,
     answer_margin,
+    believed_variance,
     empirical_margin,
     known_variance_margin,
     student_quantile,
@@ -71,3 +74,24 @@ def test_the_interval_covers_the_truth_about_as_often_as_it_says(epsilon: float)
         )
     assert shared > 0.9 * runs * len(names), "else only the local interval was tried"
     assert np.mean(covered) >= 0.95 - 3 * sqrt(0.95 * 0.05 / (2 * runs))
+
+
+@given(
+    declared=st.floats(0, 1),
+    seen=st.floats(0, 1),
+    count=st.integers(2, 10**6),
+    half_range=st.floats(0.5, 10),
+)
+def test_a_believed_variance_lies_between_what_was_declared_and_what_is_seen(
+    declared: float, seen: float, count: int, half_range: float
+) -> None:
+    """`seen` has one degree of freedom less than there are samples."""
+    unbiased = seen * count / (count - 1)
+    found = believed_variance(declared, seen, count, half_range)
+    assert min(declared, unbiased) * (1 - 1e-9) <= found <= max(declared, unbiased) + 1e-9
+
+
+def test_a_declared_variance_is_worth_many_samples_where_events_are_rare() -> None:
+    """Bernoulli of 1%: after 100 samples without an event most of it is still believed."""
+    assert believed_variance(0.0099, 0.0, 100, 0.5) > 0.6 * 0.0099
+    assert believed_variance(2 * 0.25, 0.25, 100, 3**0.5 / 2) < 1.2 * 0.25

@@ -65,7 +65,7 @@ class Releases:
     released: float = 0.0
     declared: float = 0.0
     stream: Any = field(default_factory=lambda: SimpleNamespace(incarnation=0, blocks=0))
-    own_variance: float = 0.1
+    believed_variance: float = 0.1
 
     @property
     def draws_due(self) -> tuple[float, ...]:

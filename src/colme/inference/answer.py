@@ -21,9 +21,9 @@ class Own:
     """Exact, of all samples."""
     count: int
     variance: float
-    """Declared, or exactly that of the samples."""
+    """Exactly that of the samples, with one that was declared."""
     known: bool
-    """Whether it was declared."""
+    """Whether one was declared."""
     bounds: tuple[float, float]
     origin: str | None
     """Of the own record, which is left out as it shares its data with the mean; None for none."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from colme.protocol.stream import Spread, Stream
 from colme.rules.decision import DecisionRule
-from colme.rules.interval import empirical_margin, known_variance_margin
+from colme.rules.interval import believed_variance, empirical_margin, known_variance_margin
 from colme.rules.release import Profile, Release, ReleaseSchedule
 from colme.rules.weighing import WeighedBlocks, blend
 
@@ -121,6 +121,15 @@ class OwnData:
     def own_variance(self) -> float:
         """For the owner's answer alone: exact where it is not known, and then never sent."""
         return self.stream.exact_variance(self.profile) if self.squares else self.profile.sigma2
+
+    @property
+    def believed_variance(self) -> float:
+        """The same, where a declared one is not taken at its word: never sent either."""
+        exact = self.stream.exact_variance(self.profile)
+        if self.squares:
+            return exact
+        profile = self.profile
+        return believed_variance(profile.sigma2, exact, self.stream.count, profile.half_range)
 
     @property
     def margin(self) -> float:

@@ -25,6 +25,21 @@ def known_variance_margin(sigma2: float, count: int) -> float:
     return QUANTILE * sqrt(sigma2 / count)
 
 
+DECLARED_WORTH = 2.0
+"""Of a declared variance, in samples of which the variance is known to 100% at worst."""
+
+
+def believed_variance(declared: float, seen: float, count: float, half_range: float) -> float:
+    """Of one's own samples, where one was declared: that and what `count` of them show, together.
+
+    The declared one, d, may be wrong; what samples within a range R show is worth little while they
+    are few: at worst, where events are rare, its relative error is 1 after R^2 / d samples. So d
+    counts as twice that many. `seen` is the samples' exact variance, so this is the owner's alone.
+    """
+    square = DECLARED_WORTH * 4 * half_range * half_range
+    return declared * (square + count * seen) / (square + (count - 1) * declared)
+
+
 def empirical_margin(variance: float, count: int) -> float:
     """The same with the variance of the samples themselves; a single one tells nothing."""
     if count < 2:

@@ -15,9 +15,9 @@ class Evidence:
     """Exact, and never sent."""
     own_count: int
     own_variance: float
-    """Of a sample: as declared, or the exact one of the samples, which is never sent."""
+    """Of a sample: the exact one of the samples, with one that was declared; never sent."""
     known: bool
-    """Whether it is as declared."""
+    """Whether one was declared."""
     bounds: tuple[float, float]
     origin: str
     """Mine: that of the record which shares its data with `own_mean`."""

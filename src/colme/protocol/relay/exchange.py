@@ -151,7 +151,7 @@ class BoardExchange(Exchange):
             round=self._tick,
             own_mean=own.stream.mean,
             own_count=own.stream.count,
-            own_variance=own.own_variance,
+            own_variance=own.believed_variance,
             known=not own.squares,
             bounds=own.profile.bounds,
             origin=self.origin,

@@ -142,13 +142,11 @@ def advance_releases(
             state.taken[b] = n
             k, row = state.closed[b], plan.schedule[b]
             closes = n == plan.end[row, k]
-            if not (closes or plan.squares):
-                continue
             for lane in range(lanes):
+                # Squares for the owner, also where none are released.
                 total = n * float(means[i, b, lane])
-                if plan.squares:
-                    deviation = total - state.total[b, lane] - state.midpoint[b, lane]
-                    state.squares[b, lane] += deviation * deviation
+                deviation = total - state.total[b, lane] - state.midpoint[b, lane]
+                state.squares[b, lane] += deviation * deviation
                 state.total[b, lane] = total
             if not closes:
                 continue

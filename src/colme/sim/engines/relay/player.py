@@ -10,6 +10,7 @@ from colme.inference.answers import Owners, Releases, answers
 from colme.inference.mixture import Models
 from colme.inference.table import LARGEST_COUNT, shares, tabulated
 from colme.protocol.board.record import RECORD_SIZE, weighed_blocks
+from colme.rules.interval import believed_variance
 from colme.rules.weighing import claimed
 from colme.sim.engines.engine import Chunk, Cost, World
 from colme.sim.engines.measure import ANSWERS, Answered, Array, FloatArray
@@ -208,10 +209,13 @@ class Player:
     def _own_variance(
         self, mine: IntArray, lane: int, count: FloatArray, own: FloatArray
     ) -> FloatArray:
-        if not self.squares:
-            return np.asarray(self._sigma2[mine, lane])
         offset = own - self._midpoint[mine, lane]
-        return np.asarray(np.maximum(self._released.squares[mine, lane] / count - offset**2, 0.0))
+        exact = np.maximum(self._released.squares[mine, lane] / count - offset**2, 0.0)
+        if self.squares:
+            return np.asarray(exact)
+        known = (self._sigma2[mine, lane], exact, count, self._plan.half_range[mine])
+        each = zip(*(values.tolist() for values in known), strict=True)
+        return np.array([believed_variance(*one) for one in each])
 
     def _board(self, blocks: IntArray, origins: IntArray, lane: int) -> Releases:
         """As a reader makes it of all records: claims are believed as far as public facts go."""
