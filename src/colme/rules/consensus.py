@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterable
 
+from colme.rules.addition import added
+
 AlphaSchedule = Callable[[int], float]
 """alpha as a function of the rounds since the agent's last topology change, from 1."""
 
@@ -30,7 +32,7 @@ def next_age(age: int, changed: bool) -> int:
 def mixed(own: float, weighted: Iterable[tuple[float, float]]) -> float:
     """sum of W_ab mu_b over my class, from (W_ab, mu_b) of the others; I weigh what is left."""
     # own + sum of w (other - own) is the same sum, and leaves a class of equals exactly as it is.
-    return own + sum(weight * (value - own) for weight, value in weighted)
+    return own + added(weight * (value - own) for weight, value in weighted)
 
 
 def consensus(alpha: float, x_tilde: float, mix: float) -> float:

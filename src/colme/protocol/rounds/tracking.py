@@ -11,6 +11,7 @@ from typing import ClassVar
 from colme.protocol.own_data import OwnData
 from colme.protocol.rounds.exchange import InUse, RoundsAlgorithm
 from colme.protocol.rounds.state import Peer, RoundState
+from colme.rules.addition import added
 from colme.rules.consensus import edge_weight, stepped_alpha
 from colme.rules.decision import TightBernstein
 from colme.rules.pooling import (
@@ -69,10 +70,10 @@ class Tracking(RoundsAlgorithm):
         precision = public_precision(profile.half_range, profile.sigma2_dp, n, blocks)
 
         voices = [self._voice(state, profile.half_range, mine, *edge) for edge in in_use]
-        numerator = state.consensus + sum(
+        numerator = state.consensus + added(
             one.edge * (one.numerator - one.mine * state.consensus) for one in voices
         )
-        denominator = state.weight + sum(
+        denominator = state.weight + added(
             one.edge * (one.denominator - one.mine * state.weight) for one in voices
         )
         state.excess = _gossiped(state, mine.mean, variance, voices, forgetting(since))
@@ -91,7 +92,7 @@ class Tracking(RoundsAlgorithm):
         )
         if in_use and denominator > 0 and since >= FIRST_ANSWER and worth and spread.certain:
             bias2 = state.excess * variance * precision / denominator
-            mine_in_it = own_share(alpha, sum(one.edge for one in voices))
+            mine_in_it = own_share(alpha, added(one.edge for one in voices))
             largest = max([state.class_size, *(size for size, _ in in_use)])
             left = surely_left(mine_in_it, largest) * mixed_variance
             state.shared = numerator / denominator
@@ -153,12 +154,12 @@ def _gossiped(
     state: RoundState, x_tilde: float, variance: float, voices: Sequence[_Voice], weight: float
 ) -> float:
     """This round's excess over what noise explains, taken into mine and all my neighbours'."""
-    theirs = sum(one.edge * one.denominator for one in voices)
+    theirs = added(one.edge * one.denominator for one in voices)
     now = 0.0
     if theirs > 0:
-        now = excess(x_tilde, sum(one.edge * one.numerator for one in voices) / theirs, variance)
+        now = excess(x_tilde, added(one.edge * one.numerator for one in voices) / theirs, variance)
     everyone = [state.excess, *(_told(state, peer, weight) for peer in state.peers.values())]
-    return pooled_excess(weight, now, sum(everyone) / len(everyone))
+    return pooled_excess(weight, now, added(everyone) / len(everyone))
 
 
 def _told(state: RoundState, peer: Peer, weight: float) -> float:
