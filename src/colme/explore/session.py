@@ -59,10 +59,11 @@ class Session:
         except ColmeError as error:
             self.shown.put_nowait({"type": "refused", "words": str(error)})
 
-    async def close(self) -> None:
-        """The page has gone."""
+    def close(self) -> None:
+        """The page has gone. A round that is under way ends in its thread, and nobody waits."""
         self._stop.set()
-        await self._rest()
+        if self._playing is not None:
+            self._playing.cancel()
 
     async def _do(self, asked: Mapping[str, Any]) -> None:
         match asked.get("do"):
