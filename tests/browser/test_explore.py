@@ -1,5 +1,6 @@
 """`colme explore` in a real browser."""
 
+import json
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -67,7 +68,11 @@ def test_a_slider_changes_curves_and_the_link_reproduces_them(explorer: Page, ad
     assert other.locator("#control-agents").get_attribute("aria-valuetext") == "12"
 
 
-def test_it_plays_pauses_and_steps(explorer: Page) -> None:
+def test_it_plays_pauses_and_steps(page: Page, address: str, troubles: list[str]) -> None:
+    explorer, asked = page, list[str]()
+    page.on("websocket", lambda one: one.on("framesent", lambda text: asked.append(str(text))))
+    page.goto(address + QUICK)
+    page.locator("#network button").first.wait_for()
     explorer.get_by_role("button", name="Play").click()
     explorer.wait_for_function(f"() => {ROUND} >= 3")
     explorer.get_by_role("button", name="Pause").click()
@@ -78,6 +83,9 @@ def test_it_plays_pauses_and_steps(explorer: Page) -> None:
     paused = explorer.evaluate(f"() => {ROUND}")
     explorer.get_by_role("button", name="Step").click()
     explorer.wait_for_function(f"(paused) => {ROUND} === paused + 1", arg=paused)
+    words = [json.loads(text)["do"] for text in asked]
+    assert words == ["choose", "play", "pause", "look", "step"]
+    assert troubles == []
 
 
 def _greys(page: Page, agent: int) -> int:

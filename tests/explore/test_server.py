@@ -192,6 +192,7 @@ def test_it_plays_and_pauses_and_agents_can_be_killed(server: ExplorerServer) ->
         '{"do": "lie", "agent": "0"}',
         '{"do": "look", "agent": 900}',
         '{"do": "step"}',
+        '{"do": "play", "rate": 4}',
     ],
 )
 def test_what_makes_no_sense_is_refused_in_words(server: ExplorerServer, asked: str) -> None:

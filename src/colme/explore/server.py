@@ -27,7 +27,8 @@ HOST = "127.0.0.1"
 LARGEST_MESSAGE = 2**14
 MOST_PAGES = 8
 """Open at once: each of them computes."""
-SECONDS_TO_STOP = 1
+SECONDS_TO_STOP = 5
+"""For what a page asked for last."""
 
 PAGE = "colme.explore"
 """The package that has the page's own files, in a folder `page`."""
@@ -88,7 +89,7 @@ class _Routes:
         finally:
             self._open -= 1
             teller.cancel()
-            await session.close()
+            session.close()
 
 
 async def _tell(socket: WebSocket, session: Session) -> None:

@@ -59,10 +59,11 @@ class Session:
         except ColmeError as error:
             self.shown.put_nowait({"type": "refused", "words": str(error)})
 
-    async def close(self) -> None:
-        """The page has gone."""
+    def close(self) -> None:
+        """The page has gone. A round that is under way ends in its thread, and nobody waits."""
         self._stop.set()
-        await self._rest()
+        if self._playing is not None:
+            self._playing.cancel()
 
     async def _do(self, asked: Mapping[str, Any]) -> None:
         match asked.get("do"):
@@ -70,6 +71,7 @@ class Session:
                 await self._choose(asked.get("choices"))
             case "play":
                 self._rate = _rate(asked.get("rate"))
+                self._require_society()
                 if self._playing is None or self._playing.done():
                     self._playing = asyncio.create_task(self._play())
             case "pause":
@@ -134,13 +136,15 @@ class Session:
                 raise
 
     async def _play(self) -> None:
-        while self._society is not None and self._society.round < MOST_ROUNDS:
-            # A new society may come between two rounds, never within one.
+        while True:
             began = self._loop.time()
+            # A new society may come between two rounds, never within one.
             async with self._free:
-                await asyncio.to_thread(self._society.run_round)
-                assert self._beliefs is not None
-                await asyncio.to_thread(self._beliefs.ask_some, ASKED_AT_ONCE)
+                society, beliefs = self._require_society()
+                if society.round >= MOST_ROUNDS:
+                    break
+                await asyncio.to_thread(society.run_round)
+                await asyncio.to_thread(beliefs.ask_some, ASKED_AT_ONCE)
                 self._show_frame()
             passed = self._loop.time() - began
             await asyncio.sleep(max(0.0, 1 / self._rate - passed))
@@ -156,12 +160,16 @@ class Session:
             await asyncio.gather(task, return_exceptions=True)
 
     async def _changed(self, change: Callable[[Society], None]) -> None:
-        if self._society is None or self._beliefs is None:
-            raise ConfigError("do", "a change of the network", "choices first")
         async with self._free:
-            await asyncio.to_thread(change, self._society)
-            await asyncio.to_thread(self._beliefs.ask_all)
+            society, beliefs = self._require_society()
+            await asyncio.to_thread(change, society)
+            await asyncio.to_thread(beliefs.ask_all)
             self._show_frame()
+
+    def _require_society(self) -> tuple[Society, Beliefs]:
+        if self._society is None or self._beliefs is None:
+            raise ConfigError("do", "something with the network", "choices first")
+        return self._society, self._beliefs
 
     async def _look(self, asked: Mapping[str, Any]) -> None:
         self._watched = None if asked.get("agent") is None else self._agent(asked)
@@ -171,10 +179,8 @@ class Session:
                 self.shown.put_nowait(self._inside(before if isinstance(before, int) else None))
 
     def _inside(self, before: int | None) -> Shown:
-        assert self._society is not None
-        assert self._beliefs is not None
         assert self._watched is not None
-        return inside_shown(self._society, self._beliefs, self._watched, before)
+        return inside_shown(*self._require_society(), self._watched, before)
 
     def _agent(self, asked: Mapping[str, Any]) -> int:
         agent = asked.get("agent")
@@ -184,9 +190,7 @@ class Session:
         return agent
 
     def _show_frame(self) -> None:
-        assert self._society is not None
-        assert self._beliefs is not None
-        self.shown.put_nowait(frame_shown(self._society, self._beliefs))
+        self.shown.put_nowait(frame_shown(*self._require_society()))
         if self._watched is not None:
             self.shown.put_nowait(self._inside(None))
 
