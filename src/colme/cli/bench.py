@@ -17,7 +17,7 @@ def bench(
     ] = False,
     largest: Annotated[
         int,
-        typer.Option(help="Agents of the largest, with --scale: 10 million take 6 GiB.", min=1_000),
+        typer.Option(help="Agents of the largest, with --scale: 10 million take 4 GiB.", min=1_000),
     ] = 10_000_000,
     picture: Annotated[
         Path | None, typer.Option(help="With --scale, a file to draw it in: scale.svg.")

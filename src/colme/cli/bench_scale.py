@@ -16,11 +16,12 @@ from colme.sim import scale
 def bench_scale(*, largest: int, picture: Path | None, as_json: bool) -> None:
     """Measure, size by size, and show."""
     console = Console(stderr=True)
-    bandwidth = scale.bandwidth()
     measured = []
     for size in scale.sizes(largest, os.cpu_count() or 1):
         measured.append(size)
         console.print(f"{size.agents:,} agents: measured", highlight=False)
+    # Last: a process begins with the peak of the one that started it.
+    bandwidth = scale.bandwidth()
     if picture is not None:
         alone = [size for size in measured if size.threads == 1]
         cost_by_size(alone, bandwidth).savefig(picture)
@@ -39,7 +40,7 @@ def _table(measured: list[scale.Size], bandwidth: float) -> Table:
         "ns per agent-round",
         "million agent-rounds/s",
         "of bandwidth",
-        "graph drawn, s",
+        "built, s",
         "graph, B",
         "beyond, B",
         "at most, B",
@@ -52,7 +53,7 @@ def _table(measured: list[scale.Size], bandwidth: float) -> Table:
             f"{size.nanoseconds:.0f}",
             f"{size.agent_rounds_per_second / 1e6:.1f}",
             f"{size.share_of(bandwidth):.2f}",
-            f"{size.graph_seconds:.2f}",
+            f"{size.built_seconds:.2f}",
             f"{size.graph_bytes:.0f}",
             f"{size.held_bytes:.0f}",
             f"{size.peak_bytes:.0f}",

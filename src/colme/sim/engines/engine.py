@@ -22,7 +22,7 @@ from colme.sim.engines.measure import (
     Record,
     new_record,
 )
-from colme.sim.kernel import Array, Form, Origin, RunningMeans
+from colme.sim.kernel import BUFFER, Array, Form, Origin, RunningMeans
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -275,6 +275,10 @@ class Engine(ABC):
     bytes_of_neighbour: ClassVar[float] = 16
     """What an agent's state takes at one epsilon in one lane, without its neighbours and for each:
     measured of tracking and relay in single precision, to say beforehand whether a study fits."""
+
+    buffer: ClassVar[int] = BUFFER
+    """Bytes of a chunk that suit it: few for compiled rounds, whose data stay in the cache; many
+    where a chunk is work for Python and nothing is read twice."""
 
     rounding: ClassVar[float] = 0.1
     """The largest `study.precision.rounding` at which single precision costs it next to nothing."""

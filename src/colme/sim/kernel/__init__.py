@@ -14,6 +14,7 @@ edit of one of these files, delete `__pycache__` beside them.
 """
 
 from colme.sim.kernel.allocation import (
+    BUFFER,
     LANES,
     aligned,
     at_most,
@@ -82,6 +83,7 @@ from colme.sim.kernel.weighed import (
 )
 
 __all__ = [
+    "BUFFER",
     "COMMON",
     "COUNTED",
     "GIVEN",

@@ -24,7 +24,7 @@ from colme.sim.kernel.recording import KernelRecord
 
 LANES = 32  # of a register, each a run: measured, 16 are as fast and 8 slower on AVX2
 _LINE = 64  # bytes; a register that straddles two cache lines costs two loads
-_BUFFER = 256 * 1024  # bytes of stream, so that it and one algorithm's state fit into 1 MB of L2
+BUFFER = 256 * 1024  # bytes of stream, so that it and one algorithm's state fit into 1 MB of L2
 _HUGE = 4 * 1024 * 1024  # bytes, two huge pages
 _GOLDEN = 0x9E3779B97F4A7C15
 _MASK = 2**64 - 1
@@ -106,15 +106,17 @@ def at_most(threshold: Any, dtype: Any) -> Array:
     return table.astype(float)
 
 
-def rows_for(agents: int, form: Form) -> int:
-    """Rounds per chunk."""
+def rows_for(agents: int, form: Form, buffer: int = BUFFER) -> int:
+    """Rounds per chunk, in so many bytes."""
     round_bytes: int = 2 * agents * len(form) * form[0].nbytes
-    return max(1, min(64, _BUFFER // round_bytes))
+    return max(1, min(64, buffer // round_bytes))
 
 
-def new_stream(form: Form, agents: int, seed: int, runs: Sequence[int]) -> RunningMeans:
+def new_stream(
+    form: Form, agents: int, seed: int, runs: Sequence[int], buffer: int = BUFFER
+) -> RunningMeans:
     """`runs` are the run indices of the lanes."""
-    rows = rows_for(agents, form)
+    rows = rows_for(agents, form, buffer)
     bits = np.array([generator_state(seed, run) for run in runs], np.uint32).T.view(np.int32)
     data, noise = (zeros((rows, agents, len(form)), form[0].dtype) for _ in range(2))
     motion = zeros((rows, 2, len(form)), data.dtype)

@@ -56,7 +56,8 @@ class Batch:
     def _begin(self, lanes: range) -> None:
         """The data that all engines see, and the engines."""
         world, setting = self.world, self.study.setting
-        self._stream = new_stream(world.form, setting.agents, setting.seed, lanes)
+        buffer = min(kind.buffer for kind in self.study.entrants)
+        self._stream = new_stream(world.form, setting.agents, setting.seed, lanes, buffer)
         plain = world.course is None and world.pace is None
         self._samples = None if plain else Samples(world, self._stream)
         self._schedule = new_schedule(setting.rounds, setting.recorded)

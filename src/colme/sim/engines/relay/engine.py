@@ -14,6 +14,7 @@ from colme.sim.engines.engine import AlgorithmTable, Cell, Chunk, Cost, Engine, 
 from colme.sim.engines.measure import FloatArray
 from colme.sim.engines.relay.boards import draw_origins
 from colme.sim.engines.relay.player import Player
+from colme.sim.kernel import BUFFER
 
 MEASURED = 24
 """Agents whose answers are computed where boards differ, each from a fit of its own."""
@@ -72,6 +73,7 @@ class RelayEngine(Engine):
 
     work: ClassVar[float] = 3.0
     rounding: ClassVar[float] = 0.01
+    buffer: ClassVar[int] = 16 * BUFFER
 
     @classmethod
     def eventful(cls, epsilons: FloatArray, rounds: int) -> IntArray:
