@@ -13,7 +13,7 @@ from colme.sim.kernel import UNIFORM, Origin, allocation, draw, form_of
 from colme.sim.kernel.large import leapt
 from colme.sim.kernel.leaping import leap_over
 from colme.sim.scenario import Scenario
-from colme.sim.study import Batch, Study
+from colme.sim.study import Batch, Study, simulate
 
 WORLDS: dict[str, dict[str, Any]] = {
     "rules": {
@@ -92,6 +92,20 @@ def test_threads_change_nothing(threads: int, monkeypatch: pytest.MonkeyPatch) -
     many = batch_of("rules", threads=threads)
     assert set(CountedPool.sizes) == {threads}
     assert_same_bits(one, many)
+
+
+def test_a_study_of_one_run_gives_it_all_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And one of two runs a share to each."""
+    monkeypatch.setattr(large, "WORTH_A_THREAD", 5)
+    monkeypatch.setattr(large, "ThreadPoolExecutor", CountedPool)
+    scenario = Scenario.build(**WORLDS["rules"], rounds=20, runs=1, seed=3)
+    CountedPool.sizes.clear()
+    one, six = (simulate(scenario, threads=threads) for threads in (1, 6))
+    assert set(CountedPool.sizes) == {6}
+    assert one.identical(six)
+    CountedPool.sizes.clear()
+    simulate(scenario.changed(runs=2), threads=6)
+    assert set(CountedPool.sizes) == {3}
 
 
 class CountedPool(ThreadPoolExecutor):

@@ -1,5 +1,6 @@
 """Runs a scenario in batches, here or elsewhere, and survives being stopped."""
 
+import os
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
@@ -99,6 +100,9 @@ class _Run:
     def on_threads(self, threads: int | None) -> list[Sums]:
         """Progress is told from within a batch, and where it is told a batch can be stopped."""
         stop, lock = threading.Event(), threading.Lock()
+        places = self._sweep.places
+        # Where there are fewer batches than threads, those are shared within a batch.
+        each = max(1, (threads or os.cpu_count() or 1) // len(places))
 
         def tell(run_rounds: int) -> None:
             if stop.is_set():
@@ -111,11 +115,11 @@ class _Run:
             if found is not None:
                 tell(self._sweep.run_rounds(place))
                 return found
-            sums = self._sweep.compute(place, tell)
+            sums = self._sweep.compute(place, tell, threads=each)
             self._keep(place, sums)
             return sums
 
-        return on_threads(run, self._sweep.places, threads=threads, stop=stop)
+        return on_threads(run, places, threads=threads, stop=stop)
 
     def elsewhere(self, executor: Executor) -> list[Sums]:
         """Progress is told by the batch; whoever asks is the one who keeps."""

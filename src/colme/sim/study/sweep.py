@@ -64,9 +64,12 @@ class Sweep:
         """What a batch counts for in progress."""
         return self.scenario.rounds * place.runs
 
-    def compute(self, place: Place, tell: Callable[[int], None]) -> Sums:
-        """The sums of one batch. `tell` hears of run-rounds as they are done, and may raise."""
-        batch = Batch(self.study(place.number), place.first, place.runs, self.dtype.type)
+    def compute(self, place: Place, tell: Callable[[int], None], *, threads: int = 1) -> Sums:
+        """The sums of one batch. `tell` hears of run-rounds as they are done, and may raise.
+
+        `threads`: how many it may use itself, which a single run of the paper's algorithm can.
+        """
+        batch = Batch(self.study(place.number), place.first, place.runs, self.dtype.type, threads)
         stride = max(1, SEGMENT // batch.work_per_round)
         tell(0)  # what nobody wants any more does not begin
         for start in range(1, self.scenario.rounds + 1, stride):
