@@ -132,21 +132,22 @@ class Network:
             if not is_finite_number(value):
                 raise SampleError(f"sample of {name}", value, "a finite number")
         ways_back = [agent.way_back() for agent in self.agents.values()]
+        self.round += 1
         try:
             for name, value in given.items():
                 self.observe(name, float(value))
-            self._exchange(self.round + 1)
+            self._exchange()
         except BaseException:
+            self.round -= 1
             self._in_flight.clear()
             for go_back in ways_back:
                 go_back()
             raise
-        self.round += 1
         self._drawn.clear()
 
-    def _exchange(self, number: int) -> None:
+    def _exchange(self) -> None:
         for name, agent in self.agents.items():
-            self._post(name, agent.step(Begin(number, self._draws(name, agent.draws_due))))
+            self._post(name, agent.step(Begin(self.round, self._draws(name, agent.draws_due))))
         while self._in_flight:
             sender, receiver, message = self._in_flight.popleft()
             self._post(receiver, self.agents[receiver].step(Received(sender, message)))

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from colme.explore.choices import Choices
-from colme.explore.curves import Curve, growing
+from colme.explore.curves import DrawnCurve, growing
 from colme.sim.study import Stopped, simulate
 
 SMALL = Choices(agents=12, rounds=40).scenario().changed(runs=4, recorded=6)
@@ -46,7 +46,7 @@ def test_they_come_run_by_run_and_have_bands_once_there_are_enough() -> None:
 def test_a_band_holds_its_curve_and_never_leaves_a_log_axis() -> None:
     """Where the interval is small beside the value it is the interval itself."""
     value, margin = np.array([1.0, 1.0, 1.0]), np.array([1e-4, 0.5, 3.0])
-    band = Curve("relay", "relay", value, margin).band
+    band = DrawnCurve("relay", "relay", value, margin).band
     assert band is not None
     low, high = band
     assert (low > 0).all()

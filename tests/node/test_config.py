@@ -115,7 +115,7 @@ WRONG: dict[str, tuple[Callable[[Fields], None], str, str]] = {
         "agreed.algorithm",
         "'tracking', perhaps",
     ),
-    "no algorithm": (put("agreed", "algorithm", value=3), "agreed.algorithm", "string"),
+    "no algorithm": (put("agreed", "algorithm", value=3), "agreed.algorithm", "text"),
     "rounds": (put("agreed", "rounds", value="fast"), "agreed.rounds", "'clock' or 'free'"),
     "interval": (put("agreed", "interval", value=0), "agreed.interval", "greater than 0"),
     "endless": (put("agreed", "interval", value=inf), "agreed.interval", "less than inf"),

@@ -23,7 +23,7 @@ LEVEL = 0.975
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Curve:
+class DrawnCurve:
     """Of one algorithm or reference: its error, or that as a multiple of Local's."""
 
     name: str
@@ -49,8 +49,8 @@ class Curves:
     runs: int
     of: int
     rounds: NDArray[np.int64]
-    errors: tuple[Curve, ...]
-    harms: tuple[Curve, ...]
+    errors: tuple[DrawnCurve, ...]
+    harms: tuple[DrawnCurve, ...]
 
 
 def growing(scenario: Scenario, stop: threading.Event) -> Iterator[Curves]:
@@ -103,14 +103,14 @@ def _summed_up(
     return Curves(len(parts), of, rounds, tuple(errors), tuple(harms))
 
 
-def _mean(name: str, label: str, values: FloatArray) -> Curve:
-    return Curve(name, label, values.mean(axis=0), _margin(values))
+def _mean(name: str, label: str, values: FloatArray) -> DrawnCurve:
+    return DrawnCurve(name, label, values.mean(axis=0), _margin(values))
 
 
-def _ratio(name: str, label: str, values: FloatArray, local: FloatArray) -> Curve:
+def _ratio(name: str, label: str, values: FloatArray, local: FloatArray) -> DrawnCurve:
     """Of totals. Both are of the same data, so what they have in common is no uncertainty."""
     ratio = values.sum(axis=0) / local.sum(axis=0)
-    return Curve(name, label, ratio, _margin((values - ratio * local) / local.mean(axis=0)))
+    return DrawnCurve(name, label, ratio, _margin((values - ratio * local) / local.mean(axis=0)))
 
 
 def _margin(values: FloatArray) -> FloatArray | None:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from colme.explore.beliefs import Beliefs
 from colme.explore.choices import Choices
-from colme.explore.curves import Curve, Curves
+from colme.explore.curves import Curves, DrawnCurve
 from colme.explore.letters import Letter
 from colme.explore.society import Society
 
@@ -35,7 +35,7 @@ def curves_shown(curves: Curves) -> dict[str, Any]:
     }
 
 
-def _curve(curve: Curve, at: list[int]) -> dict[str, Any]:
+def _curve(curve: DrawnCurve, at: list[int]) -> dict[str, Any]:
     shown = {"name": curve.name, "label": curve.label, "at": at, "value": _finite(curve.value)}
     if curve.band is not None:
         shown["low"], shown["high"] = map(_finite, curve.band)

@@ -9,7 +9,7 @@ from colme.errors import ConfigError
 from colme.sim.study import Checkpoint, Stopped, on_executor, on_threads
 from colme.studies.inquiry import Inquiry
 from colme.studies.playing import Part, lanes_for, play
-from colme.studies.sent import Order, fulfilled, packed
+from colme.studies.sent import StudyOrder, fulfilled, packed
 
 Report = Callable[[int], None]
 """Hears how many run-rounds have been done since it was called last."""
@@ -86,13 +86,13 @@ class _Run:
                 parts[first] = found
                 self._report(self._run_rounds(first))
 
-        def take(order: Order, part: Part) -> None:
+        def take(order: StudyOrder, part: Part) -> None:
             self._keep(order.first, part)
             parts[order.first] = part
             self._report(self._run_rounds(order.first))
 
         missing = [first for first in self._firsts if first not in parts]
-        orders = [Order(parcel, first, self._runs(first)) for first in missing]
+        orders = [StudyOrder(parcel, first, self._runs(first)) for first in missing]
         on_executor(executor, fulfilled, orders, take)
         return [parts[first] for first in self._firsts]
 

@@ -11,7 +11,7 @@ from colme.studies.playing import Part, play
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class StudyOrder:
     """One batch: the question, rows and all, and which runs."""
 
     parcel: Parcel
@@ -26,7 +26,7 @@ def packed(question: Inquiry) -> Parcel:
     return Parcel.of(pickle.dumps(question), tables)
 
 
-def fulfilled(order: Order) -> Part:
+def fulfilled(order: StudyOrder) -> Part:
     """In a worker: what a batch has found, to the same bits as anywhere else."""
     return play(_unpacked(order.parcel), order.first, order.runs, lambda _: None)
 
