@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-SLOW_ROOMS = {"browser", "faults", "statistical"}
-"""Browsers, processes that are killed, studies over a hundred seeds: seconds each, so CI's."""
+SLOW_ROOMS = {"browser", "faults", "parity", "statistical"}
+"""Browsers, processes that are killed, networks beside the simulator, studies over a hundred seeds:
+seconds each, so CI's."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
