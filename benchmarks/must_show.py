@@ -17,6 +17,7 @@ from colme.sim.figures.presets import PAPER
 from colme.sim.kernel.allocation import LANES
 from colme.sim.kernel.pooled import advance, answer
 from colme.sim.kernel.pooled_arrays import draw_units, new_pool, new_pool_state
+from colme.sim.kernel.simd import form_of, register_of
 from colme.sim.study.runner import simulate
 from colme.sim.study.study import recorded_rounds
 
@@ -104,7 +105,7 @@ def _worst_class(
             sums = total + np.cumsum(spread, axis=0)
             counts = np.arange(done + 1, stop + 1)[:, None, None]
             data = (midpoint + sums / counts).astype(np.float32)
-            advance(done + 1, data, units, pool, state)
+            advance(register_of(form_of(np.float32, LANES)), done + 1, data, units, pool, state)
             answers = np.empty(total.shape)
             answer(stop, data[-1], pool, state, answers)
             squared[row, 0] += ((answers - midpoint) ** 2).sum(axis=1)

@@ -17,6 +17,7 @@ from colme.sim.in_memory import agent_name, estimates, run_round
 from colme.sim.kernel.arrays import Array
 from colme.sim.kernel.pooled import advance, answer
 from colme.sim.kernel.pooled_arrays import blocks_by_round, draw_units, new_pool, new_pool_state
+from colme.sim.kernel.simd import form_of
 from colme.sim.scenario import Scenario
 from colme.sim.study.runner import simulate
 from support.tracked import tracking
@@ -105,10 +106,10 @@ def played(
     answers, accepted = [], []
     for i in range(0, ROUNDS, chunk):
         part = data[i : i + chunk]
-        advance(i + 1, part, units, pool, state)
+        advance(form_of(data.dtype, data.shape[2]), i + 1, part, units, pool, state)
         answers.append(np.empty(data.shape[1:]))
         answer(i + len(part), part[-1], pool, state, answers[-1])
-        accepted.append(state.accepted > 0)
+        accepted.append(state.reach > 0)
     return np.array(answers), np.array(accepted)
 
 
@@ -254,10 +255,10 @@ def test_at_one_pace_no_denominator_reaches_what_agents_mix_at_most(
     units = draw_units([pool], 1, range(lanes)).astype(np.float64)
     largest = 0.0
     for t in range(1, rounds + 1):
-        advance(t, means[t - 1 : t], units, pool, state)
+        advance(form_of(np.float64, lanes), t, means[t - 1 : t], units, pool, state)
         for pair, (a, b) in enumerate(pool.ends):
             count = int(min(state.counted[a], state.counted[b]))
-            if count and state.accepted[pair].any():
-                used = state.shared[t % 2, 1, [a, b]][:, state.accepted[pair] > 0].max()
+            if count and state.reach[pair].any():
+                used = state.shared[t % 2, 1, [a, b]][:, state.reach[pair] > 0].max()
                 largest = max(largest, used / largest_weight(0.5, count))
     assert 0.3 < largest < 1

@@ -184,8 +184,13 @@ class Chunk:
 
     def _of(self, values: Array) -> Array:
         held = (np.arange(self.first, self.last + 1) - 1) % len(values)
-        taken: Array = values[held, :, : self._runs]
+        taken: Array = values[held]
         return taken
+
+    @cached_property
+    def data_in_lanes(self) -> Array:
+        """[rounds, M, lanes]: `data`, with the lanes that no run has."""
+        return self._of(self.stream.data)
 
     @cached_property
     def data(self) -> Array:
@@ -193,12 +198,12 @@ class Chunk:
 
         They have drift and pace in them. Those of liars are honest: `World.liars` has their lies.
         """
-        return self._of(self.stream.data)
+        return self.data_in_lanes[:, :, : self._runs]
 
     @cached_property
     def noise(self) -> Array:
         """[rounds, M, runs]: the running mean of each agent's Laplace(0, 1) draws."""
-        return self._of(self.stream.noise)
+        return self._of(self.stream.noise)[:, :, : self._runs]
 
 
 Cell = tuple[str, int]

@@ -17,6 +17,7 @@ from colme.sim.kernel import (
     draw_units,
     new_pool,
     new_pool_state,
+    register_of,
 )
 
 MESSAGES_PER_EDGE = 3
@@ -60,9 +61,13 @@ class TrackingEngine(Engine):
         super().__init__(world, entrants, prepared)
         setting = world.setting
         claims = setting.claims
+        # Lanes that no run has are computed like the last, and dropped.
+        lanes = len(world.form)
+        self._form = register_of(world.form)
         self._pools, self._states = [], []
         for table, level in entrants:
             profiles = world.heard(level)
+            profiles += profiles[-1:] * (lanes - world.runs)
             pool = new_pool(
                 world.graph,
                 profiles,
@@ -72,14 +77,14 @@ class TrackingEngine(Engine):
                 variance_times=self._where_lied(_variance_times(claims)),
             )
             self._pools.append(pool)
-            self._states.append(
-                new_pool_state(pool, profiles, world.midpoints, world.form[0].dtype)
-            )
+            midpoints = np.pad(world.midpoints, ((0, 0), (0, lanes - world.runs)), mode="edge")
+            self._states.append(new_pool_state(pool, profiles, midpoints, world.form[0].dtype))
         self._told = [Told(world, level) if world.liars else None for _, level in entrants]
         self._draws = [np.maximum.accumulate(pool.blocks, axis=1) for pool in self._pools]
         """[schedules, T + 1]: blocks that have ended by each round."""
-        self._units = draw_units(self._pools, setting.seed, world.numbers)
-        self._units *= world.honest  # Lies need no noise.
+        numbers = range(world.numbers.start, world.numbers.start + lanes)
+        self._units = draw_units(self._pools, setting.seed, numbers)
+        self._units *= world.honest_in_lanes  # Lies need no noise.
         ends = self._pools[0].ends
         alike = world.alike[:, : world.runs]
         self._same = alike[ends[:, 0]] == alike[ends[:, 1]]
@@ -87,24 +92,24 @@ class TrackingEngine(Engine):
 
     def advance(self, chunk: Chunk) -> None:
         """One entrant after the other."""
-        honest_means = np.ascontiguousarray(chunk.data)
+        runs = self.world.runs
         for k, (table, level) in enumerate(self.entrants):
             pool, state = self._pools[k], self._states[k]
-            means = self._as_told(k, chunk.first, honest_means)
-            advance_pool(chunk.first, means, self._units, pool, state)
+            means = self._as_told(k, chunk.first, chunk.data_in_lanes)
+            advance_pool(self._form, chunk.first, means, self._units, pool, state)
             if chunk.row is None:
                 continue
             truth, honest = self.world.truth_at(chunk.last), self.world.honest
-            answers = np.empty(truth.shape)
-            answer_pool(chunk.last, means[-1], pool, state, answers)
+            in_lanes = np.empty(means.shape[1:])
+            answer_pool(chunk.last, means[-1], pool, state, in_lanes)
+            answers, size = in_lanes[:, :runs], state.size[:, :runs]
             tolerance = self.world.setting.tolerance
-            values = of_answers(answers, means[-1], truth, tolerance, honest)
-            size = state.size.astype(np.float64)
+            values = of_answers(answers, means[-1, :, :runs], truth, tolerance, honest)
             values[ANSWERS] = self._as_answered(answers, size)
             # A pair of neighbours stands for both directions of an edge.
             values |= of_decisions(
                 self._same,
-                state.accepted > 0,
+                state.reach[:, :runs] > 0,
                 self.world.measured,
                 each=2,
                 honest=self._honest_ends,
@@ -112,8 +117,8 @@ class TrackingEngine(Engine):
             self.note((table.label, level), chunk.row, values)
 
     def _where_lied(self, times: float) -> Array:
-        """[M, runs]: 1, or `times` where an agent lies."""
-        return np.where(self.world.honest, 1.0, times)
+        """[M, lanes]: 1, or `times` where an agent lies."""
+        return np.where(self.world.honest_in_lanes, 1.0, times)
 
     def _as_told(self, k: int, first: int, means: Array) -> Array:
         """The rounds first, ... with the lies of those in which somebody releases.
@@ -123,10 +128,11 @@ class TrackingEngine(Engine):
         told, pool, draws = self._told[k], self._pools[k], self._draws[k]
         if told is None:
             return means
-        means = means.copy()
+        means, runs = means.copy(), self.world.runs
         for i, t in enumerate(range(first, first + len(means))):
             if not pool.known or pool.blocks[:, t].any():
-                means[i] = told.means(t, means[i], draws[pool.schedule, t])
+                honest = means[i, :, :runs]
+                means[i, :, :runs] = told.means(t, honest, draws[pool.schedule, t])
         return means
 
     def cost(self, cell: Cell) -> Sequence[Cost]:
@@ -152,7 +158,7 @@ class TrackingTable(AlgorithmTable):
 
     @property
     def engine(self) -> type[Engine]:
-        """Plain numba."""
+        """With arrays of its own."""
         return TrackingEngine
 
     @property

@@ -71,6 +71,7 @@ from colme.sim.kernel.rounds import (
 )
 from colme.sim.kernel.simd import (
     form_of,
+    register_of,
 )
 from colme.sim.kernel.stream import (
     draw,
@@ -130,6 +131,7 @@ __all__ = [
     "new_state",
     "new_stream",
     "new_truth",
+    "register_of",
     "rows_for",
     "simulate",
     "squared_errors",

@@ -31,7 +31,6 @@ from colme.sim.kernel.simd import (
     gather,
     ints,
     load,
-    minimum,
     minus_one,
     peek,
     poke,
@@ -79,7 +78,7 @@ def _smallest_margin(
     """How far the neighbour nearest to its threshold is from it."""
     margin = reals(form, np.inf)
     while e < end:
-        margin = minimum(margin, absolute(_distance(form, graph, x, own, e) - z))
+        margin = min(margin, absolute(_distance(form, graph, x, own, e) - z))
         e += 1
     return margin
 

@@ -37,7 +37,6 @@ from colme.sim.kernel.simd import (
     fma,
     ints,
     load,
-    minimum,
     minus_one,
     peek,
     popcount,
@@ -215,7 +214,7 @@ def _pass(
         top = to_top(form, old, stop - e)
         while e < stop:
             b = FIELDS * (now + peek(graph.indices, e))
-            share = minimum(own, load(form, state.nodes, b + 1))
+            share = min(own, load(form, state.nodes, b + 1))
             flow = fma(share * _top_bit(form, top), load(form, state.nodes, b) - mu, flow)
             word = append(word, absolute(coming - load(form, state.nodes, b + 2)) < z)
             top = top + top
@@ -257,7 +256,7 @@ def _look(form: Form, k: int, t: int, a: int, graph: Neighbours, state: LargeSta
         top = to_top(form, word, stop - e)
         while e < stop:
             share = load(form, state.nodes, FIELDS * (now + peek(graph.indices, e)) + 1)
-            least = minimum(least, share + _top_bit(form, top ^ ints(form, -1)))
+            least = min(least, share + _top_bit(form, top ^ ints(form, -1)))
             top = top + top
             e += 1
         w += 1

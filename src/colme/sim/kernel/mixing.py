@@ -11,7 +11,6 @@ from colme.sim.kernel.simd import (
     fma,
     ints,
     load,
-    minimum,
     minus_product,
     peek,
     poke,
@@ -26,7 +25,7 @@ def _top_weight(
     form: Form, graph: Edges, state: KernelState, first: int, e: int, own: Register, word: Register
 ) -> Register:
     """W_ab of Eq. (2): 1 / (the larger size + 1) if the word's top bit accepts edge e, else 0."""
-    share = minimum(own, load(form, state.share, first + peek(graph.indices, e)))
+    share = min(own, load(form, state.share, first + peek(graph.indices, e)))
     return select(word < ints(form, 0), share, reals(form, 0.0))
 
 

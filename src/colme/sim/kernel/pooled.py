@@ -1,6 +1,6 @@
 """`tracking` for many independent runs: rounds, and the answers to a round.
 
-The formulas are those of `colme.rules.pooling`, compiled.
+The formulas are those of `colme.rules.pooling`, compiled, for numbers or for registers of them.
 """
 
 # mypy: disable-error-code="misc, no-any-return, untyped-decorator"
@@ -14,8 +14,19 @@ from typing import Any
 import numpy as np
 
 from colme.rules import pooling
-from colme.sim.kernel.arrays import Array, compiled, inline
-from colme.sim.kernel.pooled_arrays import VOICES, Pool, PoolState
+from colme.sim.kernel.arrays import Array, Form, Register, compiled, inline
+from colme.sim.kernel.pooled_arrays import Pool, PoolState
+from colme.sim.kernel.simd import (
+    fma,
+    gather,
+    ints,
+    load,
+    peek,
+    reals,
+    select,
+    store,
+    to_reals,
+)
 
 
 def _positional(function: Any) -> Any:
@@ -122,10 +133,10 @@ def _decide(t: int, pool: Pool, state: PoolState) -> None:
             bs = max(mine / state.counted[a], theirs / state.counted[b]) * s
             variance = state.tested[a, lane] + state.tested[b, lane]
             z = bs + sqrt(bs * bs + 2 * variance * s)
-            state.reach[pair, lane] = pooling.FARTHEST * z
             accepted = abs(state.x[a, lane] - state.x[b, lane]) < z
-            if accepted != state.accepted[pair, lane]:
-                state.accepted[pair, lane] = accepted
+            before = state.reach[pair, lane] > 0
+            state.reach[pair, lane] = pooling.FARTHEST * z if accepted else 0.0
+            if accepted != before:
                 for agent in (a, b):
                     state.size[agent, lane] += 1 if accepted else -1
                     state.changed[agent, lane] = 1
@@ -143,120 +154,136 @@ def _soften(t: int, state: PoolState) -> None:
 
 @inline
 def _weigh(pool: Pool, state: PoolState) -> None:
-    """W of Eq. (2), and the sum of every agent's."""
+    """1 / (size + 1), and the sum of W of Eq. (2) over every agent's accepted set."""
+    for a in range(state.size.shape[0]):
+        for lane in range(state.size.shape[1]):
+            state.share[a, lane] = 1 / (state.size[a, lane] + 1)
     state.weights[:] = 0.0
     for pair in range(pool.ends.shape[0]):
         a, b = pool.ends[pair, 0], pool.ends[pair, 1]
         for lane in range(state.size.shape[1]):
-            larger = max(state.size[a, lane], state.size[b, lane])
-            weight = 1 / (larger + 1) if state.accepted[pair, lane] else 0.0
-            state.weight[pair, lane] = weight
-            state.weights[a, lane] += weight
-            state.weights[b, lane] += weight
-
-
-# The loops below are one statement each, with few arrays: else LLVM, which has to check that no two
-# of them overlap, gives up on vectorising. For the same reason most are over all agents' lanes.
+            if state.reach[pair, lane] > 0:
+                weight = min(state.share[a, lane], state.share[b, lane])
+                state.weights[a, lane] += weight
+                state.weights[b, lane] += weight
 
 
 @inline
-def _listen(
-    a: int, pool: Pool, weight: Array, reach: Array, x: Array, told: Array, heard: Array
-) -> None:
-    """Add up what a's neighbours say, weighted."""
-    lanes = heard.shape[2]
-    for e in range(pool.indptr[a], pool.indptr[a + 1], VOICES):
-        b, c, d, f = pool.indices[e], pool.indices[e + 1], pool.indices[e + 2], pool.indices[e + 3]
-        p, q, r, s = pool.pair[e], pool.pair[e + 1], pool.pair[e + 2], pool.pair[e + 3]
-        for i in range(lanes):
-            mine = x[a, i]
-            heard[0, a, i] += (
-                weight[p, i] * _heard_numerator(told[0, b, i], told[1, b, i], mine, reach[p, i])
-                + weight[q, i] * _heard_numerator(told[0, c, i], told[1, c, i], mine, reach[q, i])
-                + weight[r, i] * _heard_numerator(told[0, d, i], told[1, d, i], mine, reach[r, i])
-                + weight[s, i] * _heard_numerator(told[0, f, i], told[1, f, i], mine, reach[s, i])
-            )
-        for i in range(lanes):
-            heard[1, a, i] += (
-                weight[p, i] * told[1, b, i]
-                + weight[q, i] * told[1, c, i]
-                + weight[r, i] * told[1, d, i]
-                + weight[s, i] * told[1, f, i]
-            )
+def _mix(
+    form: Form, registers: int, a: int, r: int, whole: int, old: int, pool: Pool, state: PoolState
+) -> Any:
+    """What a's neighbours tell of numerator and denominator, weighted and added up."""
+    zero = reals(form, 0.0)
+    place = a * registers + r
+    x, share = load(form, state.x, place), load(form, state.share, place)
+    numerator, denominator = zero, zero
+    for e in range(peek(pool.indptr, a), peek(pool.indptr, a + 1)):
+        other = peek(pool.indices, e) * registers + r
+        reach = load(form, state.reach, peek(pool.pair, e) * registers + r)
+        # W of Eq. (2): one over the larger size + 1.
+        weight = select(zero < reach, min(share, load(form, state.share, other)), zero)
+        precision = load(form, state.shared, old + whole + other)
+        told = _heard_numerator(load(form, state.shared, old + other), precision, x, reach)
+        numerator = fma(weight, told, numerator)
+        denominator = fma(weight, precision, denominator)
+    return numerator, denominator
 
 
 @inline
-def _mix(mix: Array, own: Array, heard: Array, weights: Array) -> None:
-    for i in range(mix.shape[0]):
-        mix[i] = own[i] + (heard[i] - weights[i] * own[i])
+def _speaks(state: PoolState, a: int, t: int) -> bool:
+    """Whether a has told an excess in the round before."""
+    return 0 < peek(state.first, a) < t
 
 
 @inline
-def _track(new: Array, alpha: Array, value: Array, before: Array, mix: Array) -> None:
-    for i in range(mix.shape[0]):
-        new[i] = _tracked(alpha[i], value[i], before[i], mix[i])
-
-
-@inline
-def _measure(new: Array, x: Array, variance: Array, numerator: Array, denominator: Array) -> None:
-    for i in range(x.shape[0]):
-        excess = _excess(x[i], numerator[i] / denominator[i], variance[i])
-        new[i] = excess if denominator[i] > 0 else 0.0
-
-
-@inline
-def _gossip(a: int, t: int, pool: Pool, first: Array, old: Array, new: Array, heard: Array) -> None:
-    """Take the excess that a has measured into what it and its neighbours had."""
-    weight = _forgetting(t - first[a])
-    reach = old.dtype.type(pooling.LOUDEST * weight)
-    silent = 0
-    for e in range(pool.indptr[a], pool.indptr[a] + pool.degree[a]):
-        b = pool.indices[e]
-        if first[b] == 0 or first[b] == t:
-            silent += 1
+def _gossip(
+    form: Form,
+    registers: int,
+    a: int,
+    r: int,
+    t: int,
+    excesses: int,
+    reach: float,
+    all_speak: bool,
+    pool: Pool,
+    state: PoolState,
+) -> Any:
+    """The average of the excess that a and its neighbours have told."""
+    mine = load(form, state.shared, excesses + a * registers + r)
+    total = mine
+    first, end = peek(pool.indptr, a), peek(pool.indptr, a + 1)
+    for e in range(first, end):
+        b = peek(pool.indices, e)
+        if not all_speak and not _speaks(state, b, t):
+            # Whoever has nothing to say yet counts as if it said the same as a.
+            total = total + mine
             continue
-        for i in range(heard.shape[2]):
-            heard[2, a, i] += _heard_excess(old[2, b, i], old[2, a, i], reach)
-    for i in range(heard.shape[2]):
-        # Whoever has nothing to say yet counts as if it said the same as a.
-        average = ((1 + silent) * old[2, a, i] + heard[2, a, i]) / (1 + pool.degree[a])
-        new[2, a, i] = _pooled_excess(weight, new[2, a, i], average)
+        told = load(form, state.shared, excesses + b * registers + r)
+        total = total + _heard_excess(told, mine, reach)
+    return total / (1 + end - first)
 
 
 @inline
-def _share(t: int, pool: Pool, state: PoolState) -> None:
-    """Mix what everybody had in the round before, and take in the latest releases."""
-    old, new, heard, mix = state.shared[(t - 1) % 2], state.shared[t % 2], state.heard, state.mix
-    x, alpha, since = state.x.reshape(-1), state.alpha.reshape(-1), state.since.reshape(-1)
-    heard[:] = 0.0
-    for i in range(since.shape[0]):
-        alpha[i] = pool.alpha[t - since[i]]
-    for a in range(state.first.shape[0]):
-        _listen(a, pool, state.weight, state.reach, state.x, old, heard)
-    for k in range(2):
-        value, before, mixed = (
-            state.inputs[k].reshape(-1),
-            state.before[k].reshape(-1),
-            mix[k].reshape(-1),
-        )
-        _mix(mixed, old[k].reshape(-1), heard[k].reshape(-1), state.weights.reshape(-1))
-        _track(new[k].reshape(-1), alpha, value, before, mixed)
-        for i in range(value.shape[0]):
-            before[i] = value[i]
-    _measure(
-        new[2].reshape(-1),
-        x,
-        state.v.reshape(-1),
-        heard[0].reshape(-1),
-        heard[1].reshape(-1),
-    )
-    for a in range(state.first.shape[0]):
-        if state.first[a] > 0:
-            _gossip(a, t, pool, state.first, old, new, heard)
+def _track(
+    form: Form,
+    state: PoolState,
+    place: int,
+    old: int,
+    new: int,
+    heard: Register,
+    weights: Register,
+    alpha: Register,
+) -> None:
+    """Numerator or denominator of an agent, at this place, from what it has heard of others'."""
+    own = load(form, state.shared, old + place)
+    mix = own + (heard - weights * own)
+    value, before = load(form, state.inputs, place), load(form, state.before, place)
+    store(state.mix, place, mix)
+    store(state.before, place, value)
+    store(state.shared, new + place, _tracked(alpha, value, before, mix))
 
 
 @inline
-def _advance(first: int, data: Array, units: Array, pool: Pool, state: PoolState) -> None:
+def _share(form: Form, t: int, pool: Pool, state: PoolState) -> None:
+    """Mix what everybody had in the round before, and take in the latest releases.
+
+    Nearly all of the time is spent here. The lanes of an agent come a register at a time, and what
+    is mixed apart from what is gossiped: more would not stay in the processor's registers.
+    """
+    agents, registers = state.first.size, state.x.shape[1] // len(form)
+    whole = agents * registers
+    old, new = (t - 1) % 2 * 3 * whole, t % 2 * 3 * whole
+    zero = reals(form, 0.0)
+    all_speak = True  # after the first rounds, which then need not look
+    for a in range(agents):
+        all_speak &= _speaks(state, a, t)
+    for a in range(agents):
+        first = peek(state.first, a)
+        news = _forgetting(t - first)
+        for r in range(registers):
+            place = a * registers + r
+            numerator, denominator = _mix(form, registers, a, r, whole, old, pool, state)
+            age = ints(form, t) - load(form, state.since, place)
+            alpha = to_reals(form, gather(pool.alpha, age))
+            weights = load(form, state.weights, place)
+            _track(form, state, place, old, new, numerator, weights, alpha)
+            _track(form, state, whole + place, old, new, denominator, weights, alpha)
+            variance = to_reals(form, load(form, state.v, place))
+            excess = _excess(load(form, state.x, place), numerator / denominator, variance)
+            excess = select(zero < denominator, excess, zero)
+            if first > 0:
+                gossip = _gossip(
+                    form, registers, a, r, t, old + 2 * whole, pooling.LOUDEST * news, all_speak,
+                    pool, state,
+                )  # fmt: skip
+                excess = _pooled_excess(news, excess, gossip)
+            store(state.shared, new + 2 * whole + place, excess)
+
+
+@inline
+def _advance(
+    form: Form, first: int, data: Array, units: Array, pool: Pool, state: PoolState
+) -> None:
     for i in range(data.shape[0]):
         t, means = first + i, data[i]
         if not pool.known:
@@ -265,15 +292,15 @@ def _advance(first: int, data: Array, units: Array, pool: Pool, state: PoolState
             _decide(t, pool, state)
             _soften(t, state)
             _weigh(pool, state)
-        _share(t, pool, state)
+        _share(form, t, pool, state)
 
 
 @inline
 def _largest(a: int, lane: int, pool: Pool, state: PoolState) -> float:
     """The size of the largest accepted set among a's and those of the neighbours in it."""
     largest = state.size[a, lane]
-    for e in range(pool.indptr[a], pool.indptr[a] + pool.degree[a]):
-        if state.accepted[pool.pair[e], lane]:
+    for e in range(pool.indptr[a], pool.indptr[a + 1]):
+        if state.reach[pool.pair[e], lane] > 0:
             largest = max(largest, state.size[pool.indices[e], lane])
     return largest
 
@@ -322,14 +349,18 @@ def _compiled_for(edition: int) -> tuple[Any, Any]:
     """
 
     @compiled
-    def advance(first: int, data: Array, units: Array, pool: Pool, state: PoolState) -> None:
+    def advance(
+        form: Form, first: int, data: Array, units: Array, pool: Pool, state: PoolState
+    ) -> None:
         """Rounds first, first + 1, ...: each row of `data`, real [rounds, M, L], has data means.
+
+        `form`: how many of the L lanes are worked on at a time, a part of them.
 
         `units[0, k, a]` [L] are the unit Laplace draws of agent a's block k, from 0; if the
         variance is not known, `units[1, k, a]` are those for its squares.
         """
         if edition >= 0:
-            _advance(first, data, units, pool, state)
+            _advance(form, first, data, units, pool, state)
 
     @compiled
     def answer(t: int, means: Array, pool: Pool, state: PoolState, answers: Array) -> None:

@@ -6,7 +6,7 @@ float32 or float64.
 
 from collections.abc import Sequence
 from math import log
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,17 +17,14 @@ from colme.rules.release import Blocks, Profile, laplace_scale
 from colme.sim.kernel.allocation import aligned, zeros
 from colme.sim.kernel.arrays import Array
 
-VOICES: Final = 4  # neighbours heard at a time
-
 
 class Pool(NamedTuple):
     """What is public: the graph, and what follows from the agents' profiles."""
 
     indptr: Array  # int64 [M + 1]: a's edges are indptr[a] .. indptr[a + 1]
-    degree: Array  # int64 [M]: the others of these fill up to a multiple of VOICES
-    indices: Array  # uint32 [E]: the other agent of each; M, who says nothing, to fill up
-    pair: Array  # uint32 [E]: its pair; P, of weight 0, to fill up
-    ends: Array  # uint32 [P, 2]: the agents of each pair
+    indices: Array  # int32 [E]: the other agent of each
+    pair: Array  # int32 [E]: its pair
+    ends: Array  # int32 [P, 2]: the agents of each pair
     schedule: Array  # int32 [M]: row of `blocks`
     blocks: Array  # int32 [schedules, T + 1]: blocks by round t if one ends in it, else 0
     alpha: Array  # float64 [T + 1], by age
@@ -58,16 +55,13 @@ class PoolState(NamedTuple):
     changed: Array  # uint8 [M, L]: whether the accepted set did in this round; 0 between rounds
     inputs: Array  # real [2, M, L]: p x and p
     before: Array  # real [2, M, L]: of the round before
-    accepted: Array  # uint8 [P, L]
     size: Array  # float64 [M, L]: of the accepted set, the agent itself included
     since: Array  # int32 [M, L]: round before the last change of the accepted set
-    weight: Array  # real [P + 1, L]: W of Eq. (2), 0 if not accepted
-    reach: Array  # real [P + 1, L]: how far a neighbour's shared mean may be from a release
-    weights: Array  # real [M, L]: their sum
-    shared: Array  # real [2, 3, M + 1, L]: numerator, denominator, excess, of round t at t % 2
+    share: Array  # real [M, L]: 1 / (size + 1); W of Eq. (2) is the smaller of two agents'
+    reach: Array  # real [P, L]: how far a neighbour's shared mean may be; 0 if it is not accepted
+    weights: Array  # real [M, L]: the sum of W over the accepted set
+    shared: Array  # real [2, 3, M, L]: numerator, denominator, excess, of round t at t % 2
     mix: Array  # real [2, M, L]: numerator and denominator, mixed, of the latest round
-    heard: Array  # real [3, M, L]: scratch
-    alpha: Array  # real [M, L]: scratch
     first: Array  # int32 [M]: round of the first release, 0 before it
     counted: Array  # int32 [M]: samples in the latest release
     drawn: Array  # int32 [M]: blocks in it
@@ -103,22 +97,15 @@ def new_pool(
     pairs, number = np.unique(
         np.sort(np.stack([first, graph.indices], axis=1), axis=1), axis=0, return_inverse=True
     )
-    indptr = np.zeros(graph.agents + 1, np.int64)
-    np.cumsum(-(-graph.degrees // VOICES) * VOICES, out=indptr[1:])
-    place = np.arange(len(first)) + (indptr[:-1] - graph.indptr[:-1])[first]
-    indices = np.full(indptr[-1], graph.agents, np.uint32)
-    pair = np.full(indptr[-1], len(pairs), np.uint32)
-    indices[place], pair[place] = graph.indices, number.ravel()
     agents = profiles[0]
     epsilons, schedule = np.unique([p.epsilon for p in agents], return_inverse=True)
     theta = TightBernstein().theta
     counts = range(1, rounds + 1)
     return Pool(
-        indptr=indptr,
-        degree=np.asarray(graph.degrees, np.int64),
-        indices=indices,
-        pair=pair,
-        ends=pairs.astype(np.uint32),
+        indptr=np.asarray(graph.indptr, np.int64),
+        indices=np.asarray(graph.indices, np.int32),
+        pair=number.ravel().astype(np.int32),
+        ends=pairs.astype(np.int32),
         schedule=schedule.astype(np.int32),
         blocks=np.array([blocks_by_round(float(epsilon), rounds) for epsilon in epsilons]),
         alpha=np.array([stepped_alpha(age) for age in range(rounds + 1)]),
@@ -138,7 +125,7 @@ def draw_units(pools: Sequence[Pool], seed: int, runs: Sequence[int]) -> Array:
 
     They depend on nothing but seed, run, agent and block, so that all epsilons see the same.
     """
-    agents = pools[0].degree.size
+    agents = pools[0].schedule.size
     blocks = max(
         int(pool.blocks[np.unique(pool.schedule[pool.scale > 0])].max(initial=0)) for pool in pools
     )
@@ -176,16 +163,13 @@ def new_pool_state(
         grown=np.zeros(agents),
         inputs=zeros((2, agents, lanes), dtype),
         before=zeros((2, agents, lanes), dtype),
-        accepted=zeros((pairs, lanes), np.uint8),
         size=aligned(np.ones((agents, lanes)), np.float64),
         since=zeros((agents, lanes), np.int32),
-        weight=zeros((pairs + 1, lanes), dtype),
-        reach=zeros((pairs + 1, lanes), dtype),
+        share=zeros((agents, lanes), dtype),
+        reach=zeros((pairs, lanes), dtype),
         weights=zeros((agents, lanes), dtype),
-        shared=zeros((2, 3, agents + 1, lanes), dtype),
+        shared=zeros((2, 3, agents, lanes), dtype),
         mix=zeros((2, agents, lanes), dtype),
-        heard=zeros((3, agents, lanes), dtype),
-        alpha=zeros((agents, lanes), dtype),
         first=np.zeros(agents, np.int32),
         counted=np.zeros(agents, np.int32),
         drawn=np.zeros(agents, np.int32),

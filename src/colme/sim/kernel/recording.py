@@ -20,7 +20,6 @@ from colme.sim.kernel.simd import (
     absolute,
     ints,
     load,
-    minimum,
     minus_one,
     peek,
     popcount,
@@ -84,11 +83,11 @@ def _smallest_shares(form: Form, graph: Edges, state: KernelState, k: int) -> No
             word = to_top(form, load(form, state.accepted, k * words + w), stop - e)
             while e < stop:
                 b = peek(graph.indices, e)
-                both = minimum(own, load(form, state.share, k * agents + b))
+                both = min(own, load(form, state.share, k * agents + b))
                 reached = word < ints(form, 0)
-                least = select(reached, minimum(least, both), least)
+                least = select(reached, min(least, both), least)
                 other = load(form, state.least, b)
-                store(state.least, b, select(reached, minimum(other, both), other))
+                store(state.least, b, select(reached, min(other, both), other))
                 word = word + word
                 e += 1
         store(state.least, a, least)

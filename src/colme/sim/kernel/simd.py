@@ -16,7 +16,8 @@ Memory is addressed in whole registers from the start of a contiguous array, NOT
 # mypy: disable-error-code="misc, no-untyped-def, no-untyped-call, untyped-decorator"
 
 import operator
-from typing import Any
+from math import gcd
+from typing import Any, Final
 
 import numba.extending
 import numpy as np
@@ -32,6 +33,19 @@ intrinsic: Any = numba.extending.intrinsic
 def form_of(dtype: Any, lanes: int) -> tuple[Any, ...]:
     """The argument that tells compiled code its float type and its number of lanes."""
     return (np.dtype(dtype).type(0),) * lanes
+
+
+def register_of(form: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The part of a form's lanes that fills a register, for code that carries much along.
+
+    >>> len(register_of(form_of(np.float32, 32))), len(register_of(form_of(np.float64, 12)))
+    (16, 4)
+    """
+    return form[: gcd(len(form), WIDEST // form[0].itemsize)]
+
+
+WIDEST: Final = 64
+"""Bytes of a register, where they are widest; LLVM makes two of it elsewhere."""
 
 
 class Vector(types.Type):
@@ -221,7 +235,8 @@ def ints(typingctx, form, value):
     return _fill(_real(form).of(types.int32), form, value)
 
 
-# Arithmetic: the usual operators, between registers of one type. `>>` is arithmetic.
+# Arithmetic: the usual operators, `min` and `max`, between registers of one type, or a register of
+# floats and a plain number, which is that number in every lane. `>>` is arithmetic.
 
 # The names of llvmlite's instructions, for floats and for ints; "" where there is none.
 _OPERATORS: dict[Any, tuple[str, str]] = {
@@ -239,18 +254,31 @@ _COMPARISONS = {operator.lt: "<", operator.ge: ">=", operator.eq: "==", operator
 
 
 def _define(symbol: Any, result: Any, emit: Any) -> None:
-    """Make `a symbol b` work for two registers of one type."""
+    """Make `a symbol b` work for two registers of one type, or for one and a plain number."""
 
     @infer_global(symbol)
     class _Typing(AbstractTemplate):
         def generic(self, args: Any, kws: Any) -> Any:
-            if len(args) == 2 and isinstance(args[0], Vector) and args[0] == args[1]:
-                return signature(result(args[0]), *args)
-            return None
+            registers = [one for one in args if isinstance(one, Vector)]
+            others = [types.unliteral(one) for one in args if not isinstance(one, Vector)]
+            if len(args) != 2 or not registers or registers[0] != registers[-1]:
+                return None
+            if others and not (registers[0].is_float and isinstance(others[0], types.Number)):
+                return None
+            return signature(result(registers[0]), *map(types.unliteral, args))
 
-    @lower_builtin(symbol, Vector, Vector)
-    def _lower(context, builder, sig, args):
-        return emit(builder, sig.args[0], *args)
+    def lower(context, builder, sig, args):
+        vector = next(one for one in sig.args if isinstance(one, Vector))
+        sides = [
+            side
+            if kind == vector
+            else _splat(builder, context.cast(builder, side, kind, vector.dtype), vector)
+            for kind, side in zip(sig.args, args, strict=True)
+        ]
+        return emit(builder, vector, *sides)
+
+    for kinds in ((Vector, Vector), (Vector, types.Number), (types.Number, Vector)):
+        lower_builtin(symbol, *kinds)(lower)
 
 
 def _arithmetic(names: tuple[str, str]) -> Any:
@@ -268,10 +296,20 @@ def _comparison(sign: str) -> Any:
     return emit
 
 
+def _extreme(sign: str) -> Any:
+    # Compare and select is one instruction; llvm.minnum's rules for NaN would cost more.
+    def emit(builder, vector, a, b):
+        return builder.select(builder.fcmp_ordered(sign, a, b), a, b)
+
+    return emit
+
+
 for _symbol, _names in _OPERATORS.items():
     _define(_symbol, lambda vector: vector, _arithmetic(_names))
 for _symbol, _sign in _COMPARISONS.items():
     _define(_symbol, lambda vector: vector.of(types.boolean), _comparison(_sign))
+for _symbol, _sign in {min: "<", max: ">"}.items():
+    _define(_symbol, lambda vector: vector, _extreme(_sign))
 
 
 @intrinsic
@@ -322,21 +360,6 @@ floor = _unary("floor")
 def popcount(typingctx, a):
     """The number of set bits in each lane."""
     return a(a), lambda context, builder, sig, args: _call(builder, "ctpop", a, *args)
-
-
-def _extreme(sign: str) -> Any:
-    # Compare and select is one instruction; llvm.minnum's rules for NaN would cost more.
-    def typed(typingctx, a, b):
-        def code(context, builder, sig, args):
-            return builder.select(builder.fcmp_ordered(sign, *args), *args)
-
-        return a(a, b), code
-
-    return intrinsic(typed)
-
-
-minimum = _extreme("<")
-maximum = _extreme(">")
 
 
 # Masks

@@ -15,7 +15,7 @@ from colme.sim.kernel.arrays import (
     inline,
 )
 from colme.sim.kernel.generator import from_table, next_bits, signed_unit, unit_laplace
-from colme.sim.kernel.simd import absolute, fma, ints, load, maximum, reals, store, to_reals
+from colme.sim.kernel.simd import absolute, fma, ints, load, reals, store, to_reals
 
 
 @inline
@@ -72,7 +72,7 @@ def feed(
             sample = load(form, samples, (t - 1) * agents + a)
             unit = load(form, units, (t - 1) * agents + a)
             moved, jolted = _fold(form, stream, old + a, new + a, gain, sample, unit)
-            most_moved, most_jolted = maximum(most_moved, moved), maximum(most_jolted, jolted)
+            most_moved, most_jolted = max(most_moved, moved), max(most_jolted, jolted)
         _store_motion(stream, t, most_moved, most_jolted)
 
 
@@ -101,7 +101,7 @@ def draw(form: Form, first: int, last: int, population: Origin, stream: RunningM
             bits, s0, s1, s2, s3 = next_bits(s0, s1, s2, s3, nine)
             unit = to_reals(form, unit_laplace(form, bits))
             moved, jolted = _fold(form, stream, old + a, new + a, gain, sample, unit)
-            most_moved, most_jolted = maximum(most_moved, moved), maximum(most_jolted, jolted)
+            most_moved, most_jolted = max(most_moved, moved), max(most_jolted, jolted)
         _store_motion(stream, t, most_moved, most_jolted)
     store(stream.bits, 0, s0)
     store(stream.bits, 1, s1)
