@@ -26,6 +26,8 @@ from colme.sim.scenario import Scenario
 RUNS, QUICK_RUNS = 32, 8
 MORE_RUNS = 128
 """Of the paper's setting itself, and of graphs, whose rounds are few."""
+MOST_RUNS = 256
+"""Where the worst is near its bar, and few agents make most of it."""
 MANY_RUNS = 512
 """Where there are eight agents."""
 
@@ -35,6 +37,8 @@ ASKED = 24
 ROUNDS = 10_000
 MARKS = (10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000)
 """Rounds that are always recorded."""
+HALVED_BY = (40, 60, 100, 150)
+"""Rounds by which an error is to be half of Local's: recorded, too."""
 LOG_SPACED = 40
 RELEASES = 24
 """Of a schedule, whose surroundings are recorded: evenly spaced on a log scale."""
@@ -97,7 +101,7 @@ def _paper(seed: int) -> Iterator[Row]:
         )
         yield Row(
             name=f"paper's classes, epsilon 4, r = {degree}",
-            scenario=_scenario(seed, graph={"degree": degree}, epsilon=4.0),
+            scenario=_scenario(seed, graph={"degree": degree}, epsilon=4.0, runs=MORE_RUNS),
             readings=(Halved(bar=60, goal=40), Harm(bar=1.08, goal=1.02), _coverage(4.0)),
             sample=degree == 5,
         )
@@ -156,7 +160,7 @@ def _unkind(seed: int) -> Iterator[Row]:
         "variances 9-fold apart, rising with the mean": {
             "data": {"distribution": "uniform", "sigma": [1 / 6, 0.5 / 3**0.5, 0.5]},
         },
-        "sigma2 declared twice too large": {"declared": 2.0},
+        "sigma2 declared twice too large": {"declared": 2.0, "runs": MOST_RUNS},
         "M = 30": {"agents": 30},
         "M = 1,000": {"agents": 1_000},
     }
@@ -283,7 +287,7 @@ def _scenario(
 def _recorded(epsilon: float, rounds: int) -> list[int]:
     """Log-spaced rounds; before and after some releases, and when all have them."""
     found = np.rint(np.geomspace(1, rounds, LOG_SPACED)).astype(np.int64).tolist()
-    found += MARKS
+    found += MARKS + HALVED_BY
     schedule, ends = WeighedBlocks(epsilon), [0]
     while ends[-1] < rounds:
         ends.append(schedule.next_end(ends[-1]))
