@@ -160,10 +160,15 @@ class World:
 
     def counts(self, t: int) -> IntArray:
         """[M]: how many samples everybody has after round t."""
+        return np.asarray(self.counts_in(range(t, t + 1))[0])
+
+    def counts_in(self, rounds: range) -> IntArray:
+        """[rounds, M]: the same after each of these."""
+        after = np.arange(rounds.start, rounds.stop)[:, None]
         if self.pace is None:
-            return np.full(self.setting.agents, t, np.int64)
+            return np.repeat(after, self.setting.agents, axis=1)
         # A product such as 0.07 * 100 may be a little above the whole number it stands for.
-        return np.ceil(self.pace * t - COUNT_ROUNDING).astype(np.int64)
+        return np.ceil(self.pace * after - COUNT_ROUNDING).astype(np.int64)
 
 
 COUNT_ROUNDING = 1e-9

@@ -91,7 +91,7 @@ class Player:
         # No more rounds at a time than releases are remembered: each is told of, too.
         for first in range(chunk.first, chunk.last + 1, len(self._released.round)):
             rounds = range(first, min(first + len(self._released.round), chunk.last + 1))
-            counts = np.array([self._world.counts(t)[self._origins] for t in rounds])
+            counts = self._world.counts_in(rounds)[:, self._origins]
             before = self._released.closed.copy()
             part = means[first - chunk.first :][: len(rounds)]
             advance_releases(first, counts, part, mine, self._plan, self._released)

@@ -12,6 +12,7 @@ from colme.graph import Graph, IntArray
 from colme.protocol.board.messages import LARGEST_BATCH
 from colme.protocol.board.record import RECORD_SIZE
 from colme.sim.engines.engine import Cost
+from colme.sim.engines.measure import BoolArray, FloatArray
 from colme.sim.engines.relay.boards import hops, sampled
 
 COUNTED = 64
@@ -52,16 +53,21 @@ class Traffic:
         """[2, edges]: the two ends of each on which it is counted."""
         self._edges_per_agent = once.size / graph.agents
         self._hop = hop
-        # [2, edges, M]: rounds until each end has it, in hops.
-        self._near = hops(graph, self.edges.ravel()).reshape(2, picked.size, graph.agents)
+        # [2, edges, M]: hops until each end has it.
+        near = hops(graph, self.edges.ravel()).reshape(2, picked.size, graph.agents)
         kept = sampled(graph, names, capacity)
         # Nobody passes on what boards have no room for; its author tells it to its neighbours.
-        self._passed_on = np.isfinite(self._near) & (kept | (self._near == 0))
+        passed_on = np.isfinite(near) & (kept | (near == 0))
         mine = np.array([names[a] < names[b] for a, b in self.edges.T.tolist()], np.bool_)
-        # [2, edges]: the end that goes on telling where both have the same news.
-        self._tells = np.stack((mine, ~mine))
+        # The end that goes on telling where both have the same news.
+        tells = np.stack((mine, ~mine))[:, :, None]
+        both = near == near[::-1]
+        self._at_first = self._delays(near, passed_on & ((near < near[::-1]) | both), rounds)
+        self._later = self._delays(near, passed_on & ((near < near[::-1]) | (both & tells)), rounds)
         self._released = np.zeros(graph.agents, np.bool_)
-        self.records = np.zeros((2, picked.size, rounds + 1), np.uint16)
+        # After the last round: what comes too late, or never.
+        self._sent = np.zeros((2, picked.size, rounds + 2), np.uint16)
+        self.records = self._sent[:, :, :-1]
         """[2, edges, rounds + 1]: sent by the first end of each, and by the second."""
         self._counted_to = 0
 
@@ -71,13 +77,17 @@ class Traffic:
         new = np.zeros(agents.size, np.bool_)
         new[first] = ~self._released[agents[first]]
         self._released[agents] = True
-        near = self._near[:, :, agents]
-        other, tells = near[::-1], self._tells[:, :, None] | new
-        sends = self._passed_on[:, :, agents] & ((near < other) | ((near == other) & tells))
-        at = rounds + near * self._hop
-        sends &= at < self.records.shape[2]
-        way, edge, _ = np.nonzero(sends)
-        np.add.at(self.records, (way, edge, at[sends].astype(np.int64)), 1)
+        delay = self._later[agents]
+        delay[new] = self._at_first[agents[new]]
+        length = self._sent.shape[2]
+        at = np.minimum(rounds[:, None] + delay, length - 1)
+        at += np.arange(delay.shape[1]) * length
+        np.add.at(self._sent.reshape(-1), at.ravel(), np.uint16(1))
+
+    def _delays(self, near: FloatArray, sends: BoolArray, rounds: int) -> IntArray:
+        """[M, 2 * edges]: rounds until an end sends a release; beyond all if never."""
+        delays = np.where(sends, near * self._hop, rounds + 1).astype(np.int32)
+        return np.ascontiguousarray(delays.reshape(-1, delays.shape[2]).T)
 
     def since_last(self, t: int, memory: float) -> Cost:
         """Per agent and round, up to round t since it was last asked for."""
