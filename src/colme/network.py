@@ -7,7 +7,6 @@ from typing import Any, Self, cast
 
 from colme.algorithms import named
 from colme.errors import ConfigError, LocalProtocolError, SampleError, one_of
-from colme.graph import Graph
 from colme.protocol.agent import Agent
 from colme.protocol.algorithm import Algorithm
 from colme.protocol.events import Begin, Effects, Estimate, Received
@@ -76,6 +75,8 @@ class Network:
         algorithm: Algorithm | str = "recommended",
     ) -> Self:
         """The same on a networkx graph, or a `Graph`; agents are called as its nodes are."""
+        from colme.graph import Graph  # It needs numpy, which whoever has no graph is spared.
+
         found = graph if isinstance(graph, Graph) else Graph.from_networkx(graph)
         names = [str(label) for label in found.labels or range(found.agents)]
         neighbours = {

@@ -6,11 +6,9 @@ docs/relay.md says what it is worth.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from colme.errors import ConfigError
-from colme.inference.answer import Own, posterior
-from colme.inference.mixture import Models
 from colme.protocol.board.board import CAPACITY
 from colme.protocol.board.evidence import Evidence
 from colme.protocol.board.identity import BoardIdentity
@@ -19,6 +17,9 @@ from colme.protocol.events import Estimate
 from colme.protocol.own_data import OwnData
 from colme.protocol.relay.exchange import BoardAlgorithm, BoardExchange
 from colme.rules.release import Profile, ReleaseSchedule
+
+if TYPE_CHECKING:
+    from colme.inference.answer import Own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +53,10 @@ class Relay(BoardAlgorithm):
 
     def answer(self, evidence: Evidence, warm: object) -> tuple[Estimate, object]:
         """Of my mean, given my exact one and a prior learned from the records."""
+        # Not before: numpy is an eighth of a node's memory, and most nodes are hardly ever asked.
+        from colme.inference.answer import posterior
+        from colme.inference.mixture import Models
+
         learned = warm if isinstance(warm, Models) else None
         found = posterior(self.own(evidence), evidence.records, warm=learned)
         estimate = Estimate.around(
@@ -65,8 +70,10 @@ class Relay(BoardAlgorithm):
         )
         return estimate, found.models
 
-    def own(self, evidence: Evidence) -> Own:
+    def own(self, evidence: Evidence) -> "Own":
         """My side of it: never sent."""
+        from colme.inference.answer import Own
+
         return Own(
             mean=evidence.own_mean,
             count=evidence.own_count,

@@ -18,7 +18,7 @@ from colme.inference.obstacles import (
     Uncertain,
     Unlike,
 )
-from colme.node.owner import Answer, Answering, why
+from colme.node.owner import Answer, Answering, in_rounds, why
 from colme.relay import Relay
 from support.boarded import Boarded, boarded, somebody
 from support.boards import written
@@ -104,8 +104,8 @@ def test_it_is_computed_once_and_again_when_something_changes(
 
 
 def test_in_rounds_it_says_how_many_look_alike() -> None:
-    assert why.in_rounds(0, 3) == "of 3 neighbours none looks alike so far"
-    assert why.in_rounds(1, 3).startswith("of 3 neighbours 1 looks alike")
+    assert in_rounds.why_alone(0, 3) == "of 3 neighbours none looks alike so far"
+    assert in_rounds.why_alone(1, 3).startswith("of 3 neighbours 1 looks alike")
 
 
 @pytest.mark.parametrize(

@@ -32,4 +32,11 @@ def bench_node(*, rounds: int, as_json: bool) -> None:
         f"12 nodes with 4 neighbours each: {speed.rounds_per_second:.1f} rounds per second, on "
         f"{speed.cores_used:.2f} of {speed.cores} cores"
     )
-    typer.echo(f"memory of an idle node: {speed.memory_mb:.0f} MB resident")
+    for whose, taken, goal in (
+        ("an idle node", speed.idle, " (at most 80)"),
+        ("one that has answered", speed.answered, ""),
+    ):
+        typer.echo(
+            f"memory of {whose}: {taken.resident:.0f} MB resident{goal}; "
+            f"{taken.proportional:.0f} with a share of what it shares, {taken.own:.0f} its own"
+        )

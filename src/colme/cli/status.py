@@ -28,7 +28,7 @@ def status(
     """
     client = OwnerClient(NodeConfig.load(config))
     seen = client.status()
-    # The first answer on a new machine is compiled first: up to half a minute of silence.
+    # The first answer since the node's start waits for numpy: on a crowded machine, in silence.
     with Console(stderr=True).status(f"{seen.name} computes its answer"):
         estimate = client.estimate()
     if as_json:

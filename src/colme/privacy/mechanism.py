@@ -5,15 +5,13 @@ from functools import cache
 from math import floor
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.random import BitGenerator, Generator, SeedSequence
-
 from colme.errors import ConfigError
 
 if TYPE_CHECKING:
+    from numpy.random import BitGenerator, Generator, SeedSequence
     from opendp.mod import Measurement
 
-Seed = int | SeedSequence | BitGenerator | Generator
+    Seed = int | SeedSequence | BitGenerator | Generator
 
 LARGEST_SECURE_SCALE = 2.0**55
 """OpenDP's integers have 64 bits and a draw beyond them is cut off, which would show the sum it is
@@ -23,7 +21,9 @@ added to. Up to this scale that has a probability of e^-256, about 1e-111."""
 class SeededLaplace:
     """Repeatable noise for simulation and tests: whoever knows the seed can take it off again."""
 
-    def __init__(self, seed: Seed) -> None:
+    def __init__(self, seed: "Seed") -> None:
+        import numpy as np  # Secure noise has no need of it.
+
         self._generator = np.random.default_rng(seed)
 
     def __call__(self, scale: float) -> int:
@@ -63,7 +63,11 @@ class SecureLaplace:
 def _noised(scale: float) -> "Measurement":
     """An integer plus noise. Built once for each scale: that takes longer than a draw."""
     try:
-        import opendp.prelude as dp
+        # Not its prelude, which imports all that there is.
+        from opendp.domains import atom_domain
+        from opendp.measurements import make_laplace
+        from opendp.metrics import absolute_distance
+        from opendp.mod import enable_features
     except ImportError as error:
         raise ConfigError(
             "noise", "no package opendp", "pip install '.[node]' in a clone of this project"
@@ -71,7 +75,5 @@ def _noised(scale: float) -> "Measurement":
     if not 0 < scale <= LARGEST_SECURE_SCALE:
         expected = f"above 0 and at most {LARGEST_SECURE_SCALE:g} lattice steps: a larger epsilon"
         raise ConfigError("noise.scale", scale, expected)
-    dp.enable_features("contrib")
-    return dp.m.make_laplace(
-        dp.atom_domain(T="i64"), dp.absolute_distance(T="i64"), scale=float(scale)
-    )
+    enable_features("contrib")
+    return make_laplace(atom_domain(T="i64"), absolute_distance(T="i64"), scale=float(scale))

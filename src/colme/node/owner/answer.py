@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, Self
 
 from colme.node.metrics import Metrics
 from colme.node.owner.status import Status
+from colme.protocol.events import Estimate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +28,23 @@ class Answer:
     """Seconds since the oldest of these releases came here; None where there is none."""
     why: str | None
     """In words, where it is near what it would be alone."""
+
+    @classmethod
+    def of(
+        cls, estimate: Estimate, *, samples: int, records: int, classes: int | None, why: str | None
+    ) -> Self:
+        """An agent's answer with what it rests on; how old that is changes with time."""
+        return cls(
+            value=estimate.value,
+            low=estimate.low,
+            high=estimate.high,
+            alone=estimate.alone,
+            samples=samples,
+            records=records,
+            classes=classes,
+            oldest=None,
+            why=why,
+        )
 
 
 class Owned(Protocol):

@@ -16,7 +16,7 @@ from colme.node.owner.token import read_token
 PATIENCE = 5.0
 """Seconds to wait for an answer."""
 FIRST_ANSWER = 120.0
-"""Seconds to wait for an estimate: on a new machine what computes it may be compiled first."""
+"""Seconds to wait for an estimate: a crowded machine may need them to load what computes it."""
 
 
 class OwnerClient:

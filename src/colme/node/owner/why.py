@@ -40,14 +40,6 @@ def with_a_board(found: Obstacle, *, first_release: int) -> str:
             assert_never(found)
 
 
-def in_rounds(alike: int, neighbours: int) -> str:
-    """Of so many neighbours, so many look alike."""
-    if alike == 0:
-        return f"of {neighbours} neighbours none looks alike so far"
-    look = "1 looks" if alike == 1 else f"{alike} look"
-    return f"of {neighbours} neighbours {look} alike, and noise is large beside these samples yet"
-
-
 def _others(count: int) -> str:
     if count == 0:
         return "nobody else has"

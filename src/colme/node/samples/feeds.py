@@ -9,8 +9,6 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import BinaryIO, Protocol, assert_never
 
-import numpy as np
-
 from colme.errors import ConfigError, SampleError
 from colme.network import NoiseSource
 from colme.node import config
@@ -261,6 +259,8 @@ class Synthetic:
 
     def samples(self, t: int) -> list[float]:
         """Those of round t, by the seed and t alone: a restart neither repeats nor skips any."""
+        import numpy as np  # Of a trial alone: who has samples of their own need not load it.
+
         spec = self._spec
         generator = np.random.default_rng((spec.seed, t))
         half_range = spec.sigma * sqrt(3)

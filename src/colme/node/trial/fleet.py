@@ -24,6 +24,7 @@ from colme.sim.graphs import random_classes, random_regular
 
 CONFIG = "node.toml"
 LOG = "node.log"
+SAMPLES = "samples.txt"
 
 START_SECONDS = 120.0
 """In which all nodes must have begun."""
@@ -52,6 +53,8 @@ class Plan:
     seed: int = 1
     scripted_noise: bool = False
     """Noise that can be repeated, to compare the fleet with agents in memory."""
+    from_files: bool = False
+    """Samples are what is written to `SAMPLES` beside each configuration, not made up by nodes."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.degree < self.agents:
@@ -140,7 +143,6 @@ def _configuration(
     plan: Plan, agent: int, mean: float, ports: Sequence[int], neighbours: Sequence[int]
 ) -> str:
     lo, hi = plan.bounds
-    noise = f"noise_seed = {plan.seed * 1_000_003 + agent}\n" if plan.scripted_noise else ""
     tables = "".join(
         f"""
 [[neighbours]]
@@ -169,15 +171,23 @@ interval = {INTERVAL_SECONDS!r}
 last_round = {plan.rounds}
 
 [source]
-kind = "synthetic"
-mean = {mean!r}
-sigma = {plan.sigma!r}
-seed = {plan.seed * 1_000_003 + agent}
-per_round = {plan.samples}
-{noise}
+{_source(plan, agent, mean)}
 [owner]
 listen = "127.0.0.1:{ports[2 * agent + 1]}"
 {tables}"""
+
+
+def _source(plan: Plan, agent: int, mean: float) -> str:
+    if plan.from_files:
+        return f'kind = "file"\npath = "{SAMPLES}"\n'
+    seed = plan.seed * 1_000_003 + agent
+    noise = f"noise_seed = {seed}\n" if plan.scripted_noise else ""
+    return f"""kind = "synthetic"
+mean = {mean!r}
+sigma = {plan.sigma!r}
+seed = {seed}
+per_round = {plan.samples}
+{noise}"""
 
 
 @contextmanager

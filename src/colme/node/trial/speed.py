@@ -4,13 +4,13 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 from time import monotonic
 
 from colme.node.owner import OwnerClient
 from colme.node.trial.commit_speed import commit_rates
 from colme.node.trial.echo import echo_cost
 from colme.node.trial.fleet import Fleet, Plan, outcome, prepare
+from colme.node.trial.memory import Footprint, footprints
 from colme.protocol.rounds.tracking import Tracking
 
 MESSAGE_BYTES = 40
@@ -33,8 +33,10 @@ class NodeSpeed:
     cores_used: float
     """By the whole fleet, of those there are."""
     cores: int
-    memory_mb: float
-    """Resident, of an idle node; the median of the fleet."""
+    idle: Footprint
+    """Of a node that relays and was never asked."""
+    answered: Footprint
+    """The same once it was."""
 
     @property
     def message_ratio(self) -> float:
@@ -48,7 +50,7 @@ class NodeSpeed:
 
 
 def measure(folder: Path, *, rounds: int, progress: Callable[[str], None]) -> NodeSpeed:
-    """Echo, fleet, echo, commits; a few minutes at most."""
+    """Echo, fleet, echo, commits, memory; a few minutes at most."""
     progress("bare calls")
     echo = echo_cost(folder / "echo before", size=MESSAGE_BYTES, calls=ECHO_CALLS)
     plan = Plan(rounds=rounds, algorithm=Tracking.name)  # So many messages a round.
@@ -68,6 +70,8 @@ def measure(folder: Path, *, rounds: int, progress: Callable[[str], None]) -> No
     echo += echo_cost(folder / "echo after", size=MESSAGE_BYTES, calls=ECHO_CALLS)
     progress("commits")
     ours, bare = commit_rates(folder / "commits")
+    progress("memory")
+    idle, answered = footprints(folder / "idle")
     spent = after.processor_seconds - before.processor_seconds
     return NodeSpeed(
         message_us=1e6 * spent / (after.messages - before.messages),
@@ -77,17 +81,17 @@ def measure(folder: Path, *, rounds: int, progress: Callable[[str], None]) -> No
         rounds_per_second=result.rounds_per_second,
         cores_used=spent / seconds,
         cores=os.cpu_count() or 1,
-        memory_mb=after.memory / 1e6,
+        idle=idle,
+        answered=answered,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Counts:
-    """Of all nodes together; the memory is one node's."""
+    """Of all nodes together."""
 
     processor_seconds: float = 0.0
     messages: float = 0.0
-    memory: float = 0.0
 
     @classmethod
     def of(cls, clients: list[OwnerClient]) -> "_Counts":
@@ -95,5 +99,4 @@ class _Counts:
         return cls(
             sum(one["process_cpu_seconds_total"] for one in seen),
             sum(one["colme_messages_sent_total"] for one in seen),
-            median(one["process_resident_memory_bytes"] for one in seen),
         )
