@@ -44,6 +44,16 @@ def test_the_table_has_every_size_and_its_share_of_the_bandwidth(
     assert "20.0 GB/s" in printed
 
 
+def test_sizes_are_never_cut(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    assert run(["bench", "--scale"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.count(" 10,000 ") == 2
+    assert "…" not in printed
+
+
 def test_json_and_a_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Of sizes up to the largest that was asked for; the picture has a dot for each."""
     picture = tmp_path / "scale.svg"

@@ -8,6 +8,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from colme.cli.tables import show
+
 
 def bench(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, nothing else.")] = False,
@@ -69,7 +71,7 @@ def bench(
     table = Table("rule", *(f"r = {degree}" for degree in costs), title="us per run-round")
     for rule in speed.RULES:
         table.add_row(rule, *(f"{row[rule]:.3f}" for row in costs.values()))
-    console.print(table)
+    show(console, table)
     for agents, rate in rates.items():
         console.print(f"one graph of {agents:,}: {rate:,.0f} agent-rounds per second")
     for rule, rate in baselines.items():

@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from colme.cli.tables import show
 from colme.report.scale import cost_by_size
 from colme.sim import scale
 
@@ -29,23 +30,28 @@ def bench_scale(*, largest: int, picture: Path | None, as_json: bool) -> None:
         answer = {"bandwidth": bandwidth, "sizes": [asdict(size) for size in measured]}
         typer.echo(json.dumps(answer))
         return
-    Console().print(_table(measured, bandwidth))
+    show(Console(), _table(measured, bandwidth))
     typer.echo(f"memory: {bandwidth / 1e9:.1f} GB/s, read and written by one thread")
 
 
+_COLUMNS = (
+    "agents",
+    "threads",
+    "ns",
+    "million/s",
+    "of bandwidth",
+    "built s",
+    "graph B",
+    "beyond B",
+    "peak B",
+)
+
+
 def _table(measured: list[scale.Size], bandwidth: float) -> Table:
-    table = Table(
-        "agents",
-        "threads",
-        "ns per agent-round",
-        "million agent-rounds/s",
-        "of bandwidth",
-        "built, s",
-        "graph, B",
-        "beyond, B",
-        "at most, B",
-        title=f"one run, degree {scale.DEGREE}, Bernstein's rule; bytes for each agent",
-    )
+    run = f"one run, degree {scale.DEGREE}, Bernstein's rule"
+    table = Table(title=f"{run}: agent-rounds, and bytes of an agent")
+    for heading in _COLUMNS:
+        table.add_column(heading, justify="right")
     for size in measured:
         table.add_row(
             f"{size.agents:,}",

@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from colme.cli import tables
 from colme.node import state as room
 from colme.privacy.words import level
 from colme.protocol.snapshot import NAMELESS
@@ -146,7 +147,7 @@ def _print(overview: room.Overview) -> None:
         for entry in overview.last_entries:
             samples = f"{entry.first} to {entry.last}"
             table.add_row(str(entry.round), samples, str(entry.blocks), level(entry.epsilon))
-        console.print(table)
+        tables.show(console, table)
     for name, standing in overview.standings.items():
         console.print(f"neighbour {name}: epoch {standing.epoch}, round {standing.round}")
     for source, mark in overview.marks.items():

@@ -15,6 +15,7 @@ from rich.table import Table
 from colme.algorithms import resolved
 from colme.cli import folder as folders
 from colme.cli import running
+from colme.cli.tables import show
 from colme.cli.values import numbers, words
 from colme.planner import AlgorithmName, Forecast, Point, Question, forecast
 from colme.privacy.words import level
@@ -138,7 +139,7 @@ def _print_forecasts(console: Console, forecasts: Sequence[Forecast]) -> None:
     over = Table("samples of each", *names, title="Expected error / alone")
     for points in zip(*(one.curve for one in forecasts), strict=True):
         over.add_row(f"{points[0].samples:,}", *map(_ratio, points))
-    console.print(over)
+    show(console, over)
     for one in forecasts:
         first = one.changes[0]
         changes = Table(
@@ -148,7 +149,7 @@ def _print_forecasts(console: Console, forecasts: Sequence[Forecast]) -> None:
         )
         for change in one.changes:
             changes.add_row(change.what, _ratio(change.early), _ratio(change.late))
-        console.print(changes)
+        show(console, changes)
 
 
 def _ratio(point: Point) -> str:
@@ -168,7 +169,7 @@ def _print_paper(console: Console, prospect: Prospect, question: Question) -> No
         ("all raw data shared within a class (Proposition 3)", prospect.ideal),
     ):
         table.add_row(name, f"{value:.4g}", f"x {value / prospect.local:.3g}")
-    console.print(table)
+    show(console, table)
     verdict = "pays" if prospect.collaboration_pays else "does not pay"
     relation = "below" if prospect.collaboration_pays else "not below"
     console.print(
