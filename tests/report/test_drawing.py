@@ -96,6 +96,7 @@ def test_who_has_no_such_quantity_is_told_to_have_none(result: Results) -> None:
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
     assert "local (has none)" in labels
     assert "oracle" in labels
+    assert all(panel.collections for panel in figure.axes)  # a band: shares have errors, too
 
 
 def test_harm_is_drawn_class_by_class(result: Results) -> None:

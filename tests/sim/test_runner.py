@@ -87,6 +87,18 @@ def test_batches_are_what_means_and_standard_errors_are_of() -> None:
     error = parts.mse.std("batch", ddof=1) / 16**0.5
     np.testing.assert_allclose(error, whole.mse_se, rtol=1e-9)
     np.testing.assert_allclose(parts.mse_local.mean("batch"), whole.mse_local, rtol=1e-12)
+    error = parts.accepted_size.std("batch", ddof=1) / 16**0.5
+    np.testing.assert_allclose(error, whole.accepted_size_se, rtol=1e-9)
+
+
+def test_a_share_has_an_error_too() -> None:
+    """Of edges within a class there are as many in every batch of equals: that of a plain mean."""
+    same = small(runs=64, means=[0.5], algorithms=["bernstein"], epsilon=1)
+    whole, parts = simulate(same), simulate(same, by_batch=True)
+    error = parts.type_one.std("batch", ddof=1) / 16**0.5
+    assert (error > 0).any()
+    np.testing.assert_allclose(error, whole.type_one_se, rtol=1e-9)
+    assert whole.type_two_se.isnull().all()  # no edge is between classes: no share, and no error
 
 
 def test_where_all_answer_those_who_do_are_all() -> None:

@@ -63,9 +63,14 @@ class AllRuns:
         with np.errstate(invalid="ignore"):
             return self.by_cell(lambda d: self.total(d, part) / self.total(d, whole))
 
-    def standard_error(self, degree: int, name: str) -> FloatArray:
-        """Of the mean over the runs."""
-        return _standard_error(self.sums[degree], name)
+    def error_of_mean(self, name: str) -> FloatArray:
+        """The standard error of `mean`."""
+        return self.by_cell(lambda d: _standard_error(self.sums[d], name))
+
+    def error_of_share(self, part: str, whole: str) -> FloatArray:
+        """That of `share`."""
+        with np.errstate(invalid="ignore"):
+            return self.by_cell(lambda d: ratio_error(self.sums[d], part, whole))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,16 +83,28 @@ class Quantity:
     of: Callable[[AllRuns], FloatArray]
 
 
+def _averaged(name: str, summed: str, description: str) -> tuple[Quantity, Quantity]:
+    """A mean over the runs, and its standard error."""
+    return (
+        Quantity(name, CELL, description, lambda x: x.mean(summed)),
+        Quantity(
+            f"{name}_se", CELL, f"standard error of {name}", lambda x: x.error_of_mean(summed)
+        ),
+    )
+
+
+def _share(name: str, part: str, whole: str, description: str) -> tuple[Quantity, Quantity]:
+    """A share of what there was in all runs, and its standard error."""
+    return (
+        Quantity(name, CELL, description, lambda x: x.share(part, whole)),
+        Quantity(
+            f"{name}_se", CELL, f"standard error of {name}", lambda x: x.error_of_share(part, whole)
+        ),
+    )
+
+
 QUANTITIES = (
-    Quantity(
-        "mse", CELL, "mean squared error, averaged over agents and runs", lambda x: x.mean("mse")
-    ),
-    Quantity(
-        "mse_se",
-        CELL,
-        "standard error of mse",
-        lambda x: x.by_cell(lambda d: x.standard_error(d, "mse")),
-    ),
+    *_averaged("mse", "mse", "mean squared error, averaged over agents and runs"),
     Quantity(
         "mse_local",
         DEGREE,
@@ -98,7 +115,7 @@ QUANTITIES = (
         "mse_local_se",
         DEGREE,
         "standard error of mse_local",
-        lambda x: x.by_degree(lambda d: x.standard_error(d, "local_mse")),
+        lambda x: x.by_degree(lambda d: _standard_error(x.sums[d], "local_mse")),
     ),
     Quantity(
         "mse_alone",
@@ -130,41 +147,20 @@ QUANTITIES = (
         "Corollary 1's bound on the noise variance, averaged likewise",
         lambda x: x.mean_of_degree("bound"),
     ),
-    Quantity(
-        "type_one",
-        CELL,
-        "share of edges within a class that are not accepted",
-        lambda x: x.share("missed", "within"),
-    ),
-    Quantity(
-        "type_two",
-        CELL,
-        "share of edges between classes that are accepted",
-        lambda x: x.share("mixed_up", "between"),
-    ),
-    Quantity(
-        "accepted_size",
-        CELL,
-        "mean size of an accepted set, the agent itself included",
-        lambda x: x.mean("size"),
-    ),
-    Quantity(
-        "answering_locally",
-        CELL,
-        "share of agents that answer with their local mean",
-        lambda x: x.mean("local"),
-    ),
-    Quantity(
+    *_share("type_one", "missed", "within", "share of edges within a class that are not accepted"),
+    *_share("type_two", "mixed_up", "between", "share of edges between classes that are accepted"),
+    *_averaged("accepted_size", "size", "mean size of an accepted set, the agent itself included"),
+    *_averaged("answering_locally", "local", "share of agents that answer with their local mean"),
+    *_averaged(
         "within_tolerance",
-        CELL,
+        "close",
         "share of agents within the scenario's tolerance of their true mean",
-        lambda x: x.mean("close"),
     ),
-    Quantity(
+    *_share(
         "coverage",
-        CELL,
+        "covered",
+        "intervals",
         "share of 95% intervals that hold the true mean, where an algorithm tells them",
-        lambda x: x.share("covered", "intervals"),
     ),
     Quantity(
         "messages", CELL, "messages that an agent sends in a round", lambda x: x.mean("messages")
