@@ -1,5 +1,6 @@
-"""Which tests a first try leaves out."""
+"""Which tests a first try leaves out, and what a suite in the background needs."""
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,11 @@ import pytest
 SLOW_ROOMS = {"browser", "faults", "parity", "statistical"}
 """Browsers, processes that are killed, networks beside the simulator, studies over a hundred seeds:
 seconds each, so CI's."""
+
+# A shell starts what runs in the background with interruptions ignored, and children inherit that:
+# the commands that tests interrupt would never end. (A handler, unlike SIG_IGN, is not inherited.)
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

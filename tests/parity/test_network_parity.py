@@ -22,7 +22,7 @@ from colme.sim.in_memory import agent_name, estimates, run_round
 from colme.sim.kernel import allocation
 from colme.sim.kernel.arrays import WORD, Array, Edges, KernelState
 from colme.sim.kernel.recording import KernelRecord
-from colme.sim.kernel.rounds import measure_local, step_all
+from colme.sim.kernel.rounds import measure_local, step
 from colme.sim.kernel.simd import form_of
 from colme.sim.kernel.stream import feed
 from colme.sim.scenario import Scenario
@@ -142,7 +142,8 @@ def kernel_rounds(
         feed(FORM, t, t, samples, units, stream)
         for thresholds in own.values():
             thresholds.fill(t, t)
-        step_all(FORM, t, t, edges, truth, schedule, algorithms, stream, state, record)
+        for k in range(algorithms.rule.size):
+            step(FORM, k, t, t, edges, truth, schedule, algorithms, stream, state, record)
         measure_local(FORM, t, t, truth, schedule, stream, local_error)
         yield state, record, local_error
 

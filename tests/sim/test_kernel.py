@@ -26,7 +26,7 @@ from colme.sim.kernel.arrays import (
     Schedule,
 )
 from colme.sim.kernel.recording import KernelRecord
-from colme.sim.kernel.rounds import measure_local, simulate, step_all
+from colme.sim.kernel.rounds import measure_local, simulate, step
 from colme.sim.kernel.simd import form_of
 from colme.sim.kernel.stream import feed
 from colme.sim.scenario import Scenario
@@ -146,10 +146,10 @@ def fed(
     for first in range(1, rounds + 1, rows):
         last = min(rounds, first + rows - 1)
         feed(form, first, last, samples, units, stream)
-        step_all(
-            form, first, last, edges, truth, schedule, algorithms, stream, state,
-            record,
-        )  # fmt: skip
+        for k in range(algorithms.rule.size):
+            step(
+                form, k, first, last, edges, truth, schedule, algorithms, stream, state, record
+            )  # fmt: skip
         measure_local(form, first, last, truth, schedule, stream, local_error)
     return record, local_error
 

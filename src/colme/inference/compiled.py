@@ -5,6 +5,7 @@ from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
+from types import FunctionType
 from typing import TypeVar
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -30,10 +31,11 @@ def compiled(function: F, *called: Callable[..., object]) -> F:
 
 @cache
 def _compiled(function: F, *called: Callable[..., object]) -> F:
-    numba, extending = import_module("numba"), import_module("numba.extending")
-    for one in called:
-        extending.register_jitable(one)
+    numba = import_module("numba")
+    # It calls what is compiled already, else each of them would be compiled once more within it.
+    around = function.__globals__ | {one.__name__: _compiled(one) for one in called}
+    alike = FunctionType(function.__code__, around, function.__name__)
     try:
-        return numba.njit(cache=True, nogil=True)(function)  # type: ignore[no-any-return]
+        return numba.njit(cache=True, nogil=True)(alike)  # type: ignore[no-any-return]
     except RuntimeError:  # nowhere to keep what was compiled
-        return numba.njit(nogil=True)(function)  # type: ignore[no-any-return]
+        return numba.njit(nogil=True)(alike)  # type: ignore[no-any-return]

@@ -73,13 +73,13 @@ def em(
         half = 0.5 * s
         for k in range(components):
             d = x - m[k]
-            r[k] = u[k] - half * d * d
+            np.subtract(u[k], half * d * d, r[k])
         top = r[0].copy()
         for k in range(1, components):
             top = np.maximum(top, r[k])
         z = np.zeros(x.size)
         for k in range(components):
-            r[k] = np.exp(r[k] - top)
+            np.exp(r[k] - top, r[k])
             z += r[k]
         loglik = (n * (top + np.log(z))).sum() + widths
         gained = loglik - best
@@ -167,13 +167,13 @@ def best_split(
     r = np.empty((m.size, x.size))
     for k in range(m.size):
         d = x - m[k]
-        r[k] = log(w[k]) - 0.5 * s * d * d
+        np.subtract(log(w[k]), 0.5 * s * d * d, r[k])
     top = r[0].copy()
     for k in range(1, m.size):
         top = np.maximum(top, r[k])
     z = np.zeros(x.size)
     for k in range(m.size):
-        r[k] = np.exp(r[k] - top)
+        np.exp(r[k] - top, r[k])
         z += r[k]
     most, of, halves, shares = -inf, -1, m, w
     for k in range(m.size):

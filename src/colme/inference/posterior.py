@@ -126,16 +126,16 @@ def given(
     r = np.empty((components, x.size))
     for k in range(components):
         d = x - means[k]
-        r[k] = log(weights[k]) - 0.5 * s * d * d
+        np.subtract(log(weights[k]), 0.5 * s * d * d, r[k])
     top = r[0].copy()
     for k in range(1, components):
         top = np.maximum(top, r[k])
     z = np.zeros(x.size)
     for k in range(components):
-        r[k] = np.exp(r[k] - top)
+        np.exp(r[k] - top, r[k])
         z += r[k]
     # Own record: what it adds to each sum, nothing where there is none.
-    mine = np.where(index < 0, 0.0, 1.0)
+    mine = 1.0 * (index >= 0)
     own = np.maximum(index, 0)
     # M counts oneself, whether one's record is there or not.
     m = x.size + 1 - mine
@@ -149,15 +149,17 @@ def given(
         qs = q * s
         d = x - means[k]
         qsd = qs * d
-        others = np.maximum(q.sum() - q[own] * mine, 0.0)
+        others = size[k]
+        np.subtract(q.sum(), q[own] * mine, others)
+        others[others < 0] = 0.0
         precision = qs.sum() - qs[own] * mine
         pull = qsd.sum() - qsd[own] * mine
         doubt = (qsd * d * s * (1 - q)).sum()
         prior = ((others + 1 / components) / m) ** PRIOR_POWER
         priors += prior
-        known = (others >= FEWEST) & (precision > 0)
-        n = np.where(known, others, 1.0)
-        precision = np.where(known, precision, s.min())
+        unknown = ~((others >= FEWEST) & (precision > 0))
+        # Whatever can be computed with: an unknown component has no weight.
+        others[unknown], precision[unknown] = 1.0, s[0]
         information = np.maximum(precision - doubt, INFORMATION * precision)
         variance = 1 / information + tau2
         whole = variance + s2
@@ -165,32 +167,33 @@ def given(
         log_normal = -0.5 * (off * off / whole + np.log(2 * pi * whole))
         share = s2 / whole
         # (2) A bias that can't be seen yet: the answer leans back to x_bar by `lean`.
-        v_own = np.maximum(v_mine, n / precision - tau2)
-        bias2 = UNSEEN * v_own * np.cbrt(np.log(m) * precision / (n * information))
+        v_own = np.maximum(v_mine, others / precision - tau2)
+        bias2 = UNSEEN * v_own * np.cbrt(np.log(m) * precision / (others * information))
         hidden = bias2 * np.sqrt(np.sqrt(np.maximum(1.0, v_own / s2)))
         lean = np.maximum(0.0, (hidden - s2 - tau2) / (hidden + s2 + tau2))
-        heard[k] = (1 - lean) * share
-        y[k] = -heard[k] * off
+        np.multiply(1 - lean, share, heard[k])
+        np.multiply(-heard[k], off, y[k])
         # (3) And the variance says so.
         unsure = UNSEEN_SHARE * heard[k] ** 2 * bias2
-        spread[k] = lean**2 * s2 + (1 - lean**2) * variance * share + unsure
-        size[k] = n
-        log_q[k] = np.where(known, np.log(prior) + log_normal, -inf)
+        np.add(lean**2 * s2 + (1 - lean**2) * variance * share, unsure, spread[k])
+        np.add(np.log(prior), log_normal, log_q[k])
+        log_q[k][unknown] = -inf
     log_none = np.log(none * priors) + unseen
     top = log_none
     for k in range(components):
         top = np.maximum(top, log_q[k])
     total = np.zeros((4, x_bar.size))
+    shift, square, trust, alike = total
     q = np.exp(log_none - top)
     z = q.copy()
-    total[1] = q * s2
+    square += q * s2
     for k in range(components):
         q = np.exp(log_q[k] - top)
         z += q
-        total[0] += q * y[k]
-        total[1] += q * (spread[k] + y[k] * y[k])
-        total[2] += q * heard[k]
-        total[3] += q * size[k]
+        shift += q * y[k]
+        square += q * (spread[k] + y[k] * y[k])
+        trust += q * heard[k]
+        alike += q * size[k]
     total /= z
-    total[3] += 1
+    alike += 1
     return total

@@ -128,5 +128,13 @@ class KernelState(NamedTuple):
 
 # error_model: with Python's, every division would carry a branch that can raise.
 # _nrt: nothing here allocates, and counting references to the arrays would cost half the time.
-inline = njit(forceinline=True, error_model="numpy", _nrt=False)
-compiled = njit(nogil=True, cache=True, error_model="numpy", _nrt=False)
+# no_..._wrapper: how Python, or C, would call it. To take apart tuples of twenty arrays is most of
+# what there is to compile of a small function, and nobody outside calls those.
+inline = njit(
+    forceinline=True,
+    error_model="numpy",
+    _nrt=False,
+    no_cpython_wrapper=True,
+    no_cfunc_wrapper=True,
+)
+compiled = njit(nogil=True, cache=True, error_model="numpy", _nrt=False, no_cfunc_wrapper=True)

@@ -57,16 +57,6 @@ def step(
 
 
 @compiled
-def step_all(
-    form: Form, first: int, last: int, graph: Edges, truth: Truth, schedule: Schedule,
-    algorithms: Algorithms, stream: RunningMeans, state: KernelState, record: KernelRecord,
-) -> None:  # fmt: skip
-    """Take every algorithm through rounds first..last, which the stream holds."""
-    for k in range(algorithms.rule.size):
-        step(form, k, first, last, graph, truth, schedule, algorithms, stream, state, record)
-
-
-@compiled
 def measure_local(
     form: Form, first: int, last: int, truth: Truth, schedule: Schedule, stream: RunningMeans,
     error: Array,
@@ -89,6 +79,7 @@ def simulate(
     while start <= last:
         stop = min(start + rows - 1, last)
         draw(form, start, stop, population, stream)
-        step_all(form, start, stop, graph, truth, schedule, algorithms, stream, state, record)
+        for k in range(algorithms.rule.size):
+            step(form, k, start, stop, graph, truth, schedule, algorithms, stream, state, record)
         measure_local(form, start, stop, truth, schedule, stream, local_error)
         start = stop + 1
