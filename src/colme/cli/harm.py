@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -17,51 +17,16 @@ from colme.cli.running import Out, Seed, Threads
 from colme.cli.tables import show
 from colme.cli.workers import Cluster, Workers
 from colme.errors import ConfigError
+from colme.report.verdicts import worst_and_least
 from colme.sim.figures import harm as cells
-from colme.sim.figures.readings import Measured, Reading
+from colme.sim.figures.verdict import Verdict
 from colme.sim.scenario import Scenario
 from colme.sim.study import Checkpoint
 
-MARKDOWN, DATA = "harm.md", "harm.json"
+MARKDOWN, DATA, PICTURE = "harm.md", "harm.json", "harm.png"
 """The files."""
 
 _COLUMNS = ("cell", "what", "measured", "bar", "goal", "verdict")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
-    """One of the table, and of the JSON."""
-
-    cell: str
-    what: str
-    value: float
-    error: float
-    at_worst: float
-    where: str
-    bar: float
-    goal: float
-    meets_bar: bool
-    meets_goal: bool
-
-    @property
-    def verdict(self) -> str:
-        """In a word."""
-        return ("fails", "passes", "goal")[self.meets_bar + self.meets_goal]
-
-    @property
-    def texts(self) -> list[str]:
-        """For a row of a table."""
-        measured = f"{self.value:.3g} ± {self.error:.2g}"
-        if self.where:
-            measured += f" ({self.where})"
-        return [
-            self.cell,
-            self.what,
-            measured,
-            f"{self.bar:g}",
-            f"{self.goal:g}",
-            self.verdict,
-        ]
 
 
 def harm(
@@ -87,15 +52,15 @@ def harm(
         names = ", ".join(row.name for row in cells.rows(seed=seed, quick=quick))
         raise ConfigError("--only", only, f"a part of one of these: {names}")
     asked = {"command": "reproduce harm", "quick": quick, "only": only, "seed": seed}
-    folder = Folder.claim(out, asked, results=[MARKDOWN, DATA], force=force)
+    folder = Folder.claim(out, asked, results=[MARKDOWN, DATA, PICTURE], force=force)
     console = running.wide_console()
-    lines: list[Line] = []
+    lines: list[Verdict] = []
     for number, row in enumerate(chosen, start=1):
         label = f"{number}/{len(chosen)} {row.name}"
         study = partial(_studied, out=out, threads=threads, cluster=cluster, label=label)
         data = study(row.scenario)
         beside = None if row.beside is None else study(row.beside)
-        lines += [_line(row.name, one, one.read(data, beside)) for one in row.readings]
+        lines += [Verdict.of(row.name, one, one.read(data, beside)) for one in row.readings]
         if not console.is_terminal:
             console.print(label, "done", soft_wrap=True, highlight=False)
     show(console, _table(lines))
@@ -124,37 +89,34 @@ def _studied(
     return dataset.isel(degree=0, epsilon=0)
 
 
-def _line(cell: str, reading: Reading, measured: Measured) -> Line:
-    return Line(
-        cell=cell,
-        what=reading.words,
-        value=measured.value,
-        error=measured.error,
-        at_worst=measured.at_worst,
-        where=measured.where,
-        bar=reading.bar,
-        goal=reading.goal,
-        meets_bar=reading.meets(measured, reading.bar),
-        meets_goal=reading.meets(measured, reading.goal),
-    )
+def _texts(one: Verdict) -> list[str]:
+    """For a row of a table."""
+    measured = f"{one.value:.3g} ± {one.error:.2g}"
+    if one.where:
+        measured += f" ({one.where})"
+    return [one.cell, one.what, measured, f"{one.bar:g}", f"{one.goal:g}", one.word]
 
 
-def _table(lines: Sequence[Line]) -> Table:
+def _table(lines: Sequence[Verdict]) -> Table:
     table = Table(*_COLUMNS, title="Estimates with standard errors; two of them decide")
     colours = {"fails": "bold red", "passes": "green", "goal": "bold green"}
     before = ""
     for line in lines:
-        cell, *texts, verdict = line.texts
-        colour = colours[line.verdict]
+        cell, *texts, verdict = _texts(line)
+        colour = colours[line.word]
         table.add_row("" if cell == before else cell, *texts, f"[{colour}]{verdict}[/{colour}]")
         before = cell
     return table
 
 
-def _write(lines: Sequence[Line], out: Path) -> list[Path]:
-    """As Markdown for people and JSON for programs."""
-    rows = [list(_COLUMNS), ["---"] * len(_COLUMNS), *(line.texts for line in lines)]
-    markdown, data = out / MARKDOWN, out / DATA
+def _write(lines: Sequence[Verdict], out: Path) -> list[Path]:
+    """As Markdown and a picture for people and JSON for programs."""
+    rows = [list(_COLUMNS), ["---"] * len(_COLUMNS), *map(_texts, lines)]
+    markdown, data, picture = out / MARKDOWN, out / DATA, out / PICTURE
     markdown.write_text("".join(f"| {' | '.join(row)} |\n" for row in rows))
     data.write_text(json.dumps([asdict(line) for line in lines], indent=1) + "\n")
-    return [markdown, data]
+    figure = worst_and_least(lines)
+    if figure is None:
+        return [markdown, data]
+    figure.savefig(picture, dpi=120)
+    return [markdown, data, picture]
