@@ -19,7 +19,7 @@ from support.worlds import Script, adjacency_of, join
 MEANS = np.array([0.2, 0.8])
 CLASSES = np.array([0, 1, 1, 0, 1, 0, 0, 0, 1, 1])
 AGENTS = len(CLASSES)
-ROUNDS = 120
+ROUNDS = 60
 THETA = PowerTheta(3, 1 / 5)
 
 

@@ -30,7 +30,7 @@ from colme.sim.study import Study
 from support.worlds import Script, join
 
 AGENTS = 10
-ROUNDS = 100
+ROUNDS = 60
 LANES = 4
 FORM = form_of(np.float64, LANES)
 TOLERANCE = 1e-12  # values are of order 1, and the two sides add the same numbers in another order

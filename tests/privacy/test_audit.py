@@ -9,7 +9,7 @@ code keeps it, and above it for every mechanism broken here on purpose.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import log
 
 import numpy as np
@@ -124,11 +124,11 @@ class Release:
     settings: Settings
 
     def __post_init__(self) -> None:
+        self.profile, self.schedule = self.settings.profile, self.settings.schedule
         self._streams: dict[float, Stream] = {}
 
     def before_the_draw(self, sample: float) -> Stream:
-        profile = self.settings.profile
-        schedule = self.settings.schedule
+        profile, schedule = self.profile, self.schedule
         stream = Stream()
         for _ in range(schedule.next_end(0)):
             stream.observe(REST, profile, schedule)
@@ -139,8 +139,7 @@ class Release:
         return stream
 
     def publish(self, stream: Stream, noise: NoiseSource) -> int:
-        profile = self.settings.profile
-        schedule = self.settings.schedule
+        profile, schedule = self.profile, self.schedule
         draws = tuple(noise(profile.lattice_scale) for _ in range(stream.blocks_due))
         stream.publish(draws, schedule, squares=False)
         mean = stream.released_mean(profile, stream.released_count)
@@ -149,7 +148,7 @@ class Release:
     def trial(self, sample: float) -> Stream:
         if sample not in self._streams:
             self._streams[sample] = self.before_the_draw(sample)
-        return replace(self._streams[sample])
+        return self._streams[sample].copy()
 
     def __call__(self, sample: float, noise: NoiseSource) -> Sequence[int]:
         return (self.publish(self.trial(sample), noise),)
@@ -159,8 +158,7 @@ class Weighed(Release):
     """The same where blocks are weighed: an observer knows the weights, and takes the past off."""
 
     def publish(self, stream: Stream, noise: NoiseSource) -> int:
-        profile = self.settings.profile
-        schedule = self.settings.schedule
+        profile, schedule = self.profile, self.schedule
         assert isinstance(schedule, WeighedBlocks)
         past = stream.released.sum + stream.noise.sum
         draws = tuple(noise(profile.lattice_scale) for _ in range(stream.blocks_due))
@@ -361,7 +359,7 @@ def joint_release(epsilon: float, square_scale: float) -> Mechanism:
             streams[sample] = Stream()
             for value in [sample] + [REST] * (schedule.next_end(0) - 1):
                 streams[sample].observe(value, profile, schedule)
-        stream = replace(streams[sample])
+        stream = streams[sample].copy()
         stream.publish((noise(profile.lattice_scale), noise(square_scale)), schedule, squares=True)
         return (
             stream.released.sum + stream.noise.sum,

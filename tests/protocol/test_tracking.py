@@ -142,20 +142,23 @@ def test_agents_at_their_own_pace_weigh_by_what_they_have() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("squares", [False, True])
+@pytest.mark.parametrize(
+    ("squares", "rounds", "at_the_end"), [(False, 200, 0.5), (True, 300, 0.75)]
+)
 def test_agents_of_one_class_soon_answer_better_together_and_never_much_worse(
-    squares: bool,
+    squares: bool, rounds: int, at_the_end: float
 ) -> None:
-    """Two classes far apart, epsilon = 4, 20 agents, 8 networks: MSE against Local at every tenth
-    round never above 1.5 (each is an average of 160 squared errors, so it scatters by about 11%),
-    and at the end below 0.5, or 0.75 where the variance has to be learnt too."""
+    """Two classes far apart, epsilon = 4, 20 agents, 4 networks: MSE against Local at every tenth
+    round never above 1.5 (where they are as good as alone it is an average of 80 squared errors, so
+    it scatters by about 16%). At the end, over five seeds, it is 0.24 with a standard deviation of
+    0.12; where the variance has to be learnt too, 0.48 with 0.10: two of them are allowed."""
     generator = np.random.default_rng(8)
-    squared = np.zeros((30, 2))
-    for _ in range(8):
+    squared = np.zeros((rounds // 10, 2))
+    for _ in range(4):
         graph = random_regular(20, 6, generator)
         truth = np.where(np.arange(20) % 2, 0.3, 0.7)
         joined = network(graph, [PROFILE] * 20, squares=squares)
-        for t in range(300):
+        for t in range(rounds):
             run_round(joined, truth + generator.uniform(-0.25, 0.25, 20))
             if t % 10 == 9:
                 local = [agent.estimate.alone for agent in joined.agents.values()]
@@ -165,7 +168,7 @@ def test_agents_of_one_class_soon_answer_better_together_and_never_much_worse(
                 )
     ratio = squared[:, 0] / squared[:, 1]
     assert ratio.max() < 1.5
-    assert ratio[-1] < (0.75 if squares else 0.5)
+    assert ratio[-1] < at_the_end
 
 
 def test_a_snapshot_in_the_middle_changes_nothing() -> None:

@@ -62,9 +62,9 @@ def test_the_interval_covers_the_truth_about_as_often_as_it_says(epsilon: float)
             (Agent(tracking(name, tuple(set(names) - {name}), profile)) for name in names),
             SeededLaplace(generator),
         )
-        for _ in range(100):
+        for _ in range(40):
             for name, mean in truth.items():
-                for sample in mean + 0.1 * sqrt(3) * generator.uniform(-1, 1, 5):
+                for sample in mean + 0.1 * sqrt(3) * generator.uniform(-1, 1, 12):
                     network.observe(name, float(sample))
             network.run_round()
         answers = {name: network.estimate(name) for name in names}

@@ -11,7 +11,6 @@ it was sent, as far as it arrives.
 """
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
 from typing import Any, Self, get_args
 
 from colme.errors import ConfigError, LocalProtocolError
@@ -75,7 +74,7 @@ class Agent:
         For whoever drives several agents, of which all take a step or none. Nothing that a step has
         asked to send may have left: what is sent was seen.
         """
-        stream, go_back = replace(self._own.stream), self._exchange.way_back()
+        stream, go_back = self._own.stream.copy(), self._exchange.way_back()
 
         def go() -> None:
             self._own.stream = stream

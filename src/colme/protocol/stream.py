@@ -1,8 +1,9 @@
 """An agent's own samples: the exact mean, which never leaves, and the released one, which may."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from math import isfinite
+from operator import attrgetter
 
 from colme.errors import LocalProtocolError, SampleError
 from colme.rules.pooling import BOUND_ERRORS, ERROR_SHARE, variance_and_error, variance_within
@@ -72,6 +73,10 @@ class Stream:
     """The draws that block carries, as many as it had blocks then: none is drawn again."""
     incarnation: int = 0
     """Which life of its owner this is: a state that was lost is followed by one with a higher."""
+
+    def copy(self) -> "Stream":
+        """The same, and no longer when either goes on."""
+        return Stream(*_ALL_OF_IT(self))
 
     @property
     def mean(self) -> float:
@@ -175,6 +180,9 @@ class Stream:
         mean = self.lattice.sum / self.count
         steps2 = self.lattice.squares / self.count - mean * mean
         return max(0.0, steps2) * profile.lattice_step**2
+
+
+_ALL_OF_IT = attrgetter(*(one.name for one in fields(Stream)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

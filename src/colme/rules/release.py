@@ -133,6 +133,8 @@ class Profile:
     def with_variance(self, sigma2: float) -> "Profile":
         """The same with another variance, as far as the bounds allow, and a beta it may have."""
         sigma2 = min(sigma2, largest_variance(*self.bounds))
+        if sigma2 == self.sigma2:
+            return self  # As where it is known: every message of a round asks.
         return replace(self, sigma2=sigma2, beta=max(self.beta, SMALLEST_RATIO * sqrt(sigma2)))
 
     def released_variance(self, count: int, blocks: int) -> float:

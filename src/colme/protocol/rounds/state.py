@@ -1,7 +1,8 @@
 """All that an agent remembers of its rounds, as plain values: what a snapshot holds."""
 
-from dataclasses import dataclass, field, replace
-from enum import Enum
+from dataclasses import dataclass, field, fields, replace
+from enum import StrEnum
+from operator import attrgetter
 from typing import Self
 
 from colme.protocol.messages import ConsensusMessage, ReleaseMessage, RoundMessage, SizeMessage
@@ -12,7 +13,7 @@ TRUSTED_AFTER = 2
 """Clean rounds in a row that bring a suspect back."""
 
 
-class Phase(Enum):
+class Phase(StrEnum):
     """Which exchange of the round is open; a round runs through them from top to bottom."""
 
     RELEASE = "release"
@@ -43,23 +44,27 @@ class Inbox:
     size: SizeMessage | None = None
     consensus: ConsensusMessage | None = None
 
+    def copy(self) -> "Inbox":
+        """The same, and no longer when either changes. Messages never do."""
+        return Inbox(self.release, self.size, self.consensus)
+
     def holds(self, exchange: Phase) -> bool:
         """Whether the message of this exchange is here."""
-        return getattr(self, exchange.value) is not None
+        return getattr(self, exchange) is not None
 
     def put(self, message: RoundMessage) -> None:
         """Keep a message."""
-        setattr(self, EXCHANGE[type(message)].value, message)
+        setattr(self, EXCHANGE[type(message)], message)
 
     @property
     def complete(self) -> bool:
         """Whether all three exchanges are here."""
-        return all(map(self.holds, EXCHANGE.values()))
+        return not (self.release is None or self.size is None or self.consensus is None)
 
     @property
     def empty(self) -> bool:
         """Whether nothing is here."""
-        return not any(map(self.holds, EXCHANGE.values()))
+        return self.release is None and self.size is None and self.consensus is None
 
 
 @dataclass(slots=True)
@@ -96,6 +101,12 @@ class Peer:
     missed: bool = False
     """Whether it missed an exchange of this round: the rest of the round does not wait for it."""
 
+    def copy(self) -> "Peer":
+        """The same, and no longer when either changes."""
+        copied = Peer(*_ALL_OF_A_PEER(self))
+        copied.now, copied.ahead = self.now.copy(), self.ahead.copy()
+        return copied
+
     def awaited(self, exchange: Phase) -> bool:
         """Whether to wait for it: not for one that missed an exchange of this round already.
 
@@ -125,6 +136,10 @@ class Peer:
         self.now = self.ahead if keep_ahead else Inbox()
         self.ahead = Inbox()
         self.accepted = self.late_now = self.missed = False
+
+
+# `replace` looks fields up one by one: a copy of each edge in each round, it would take most of it.
+_ALL_OF_A_PEER = attrgetter(*(one.name for one in fields(Peer)))
 
 
 @dataclass(slots=True)
@@ -168,9 +183,5 @@ class RoundState:
     """By name, in order: sums over neighbours are repeated bit for bit."""
 
     def copy(self) -> Self:
-        """The same, and no longer when either changes. Messages never do."""
-        peers = {
-            name: replace(peer, now=replace(peer.now), ahead=replace(peer.ahead))
-            for name, peer in self.peers.items()
-        }
-        return replace(self, peers=peers)
+        """The same, and no longer when either changes."""
+        return replace(self, peers={name: peer.copy() for name, peer in self.peers.items()})
