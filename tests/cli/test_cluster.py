@@ -11,7 +11,7 @@ import pytest
 
 from colme.cli.app import BAD_INPUT, INTERRUPTED, run
 from colme.sim.study import cluster, load
-from support.elsewhere import PATIENCE
+from support.elsewhere import PATIENCE, until
 
 COMMANDS = [
     "simulate --json",
@@ -24,7 +24,7 @@ COMMANDS = [
     "reproduce wards --json",
     "study x.csv --site a --value b --bounds 0,1 --epsilon 1 --json",
 ]
-SMALL = "simulate --agents 20 --degree 4 --rule oracle --runs 8"
+SMALL = "simulate --agents 20 --degree 4 --rule oracle"
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -80,17 +80,21 @@ def test_processes_of_ones_own_and_an_interruption(tmp_path: Path) -> None:
     """Ctrl-C reaches everybody in the terminal: one line is said, finished batches are kept."""
     out = tmp_path / "out"
     command = [sys.executable, "-m", "colme", *SMALL.split(), "--out", str(out)]
-    command += ["--rounds", "10000000", "--cluster", "local:1"]
+    command += ["--rounds", "1000000", "--runs", "31", "--cluster", "local:1"]
     with subprocess.Popen(
         command, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as process:
-        assert process.stderr is not None
-        for line in process.stderr:
-            assert line.startswith("simulating: ")
-            if "%" in line:  # a batch is finished
-                break
-        os.killpg(process.pid, signal.SIGINT)
-        _, told = process.communicate(timeout=PATIENCE)
+        try:
+            until(
+                "a batch is kept, of the many to come",
+                lambda: any(out.glob("*/*.batch")) or process.poll() is not None,
+                patience=4 * PATIENCE,  # first a cluster is started, and the kernel compiled
+            )
+            assert process.poll() is None, process.communicate()[1]
+            os.killpg(process.pid, signal.SIGINT)
+            _, told = process.communicate(timeout=PATIENCE)
+        finally:
+            process.kill()
     assert process.returncode == INTERRUPTED
     *progress, last = told.splitlines()
     assert all(line.startswith("simulating: ") for line in progress)
@@ -100,7 +104,8 @@ def test_processes_of_ones_own_and_an_interruption(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_local_processes_give_the_same_result(tmp_path: Path) -> None:
-    for name, where in (("there", ["--cluster", "local:2"]), ("here", [])):
-        command = [*SMALL.split(), "--rounds", "50", "--out", str(tmp_path / name), *where]
-        subprocess.run([sys.executable, "-m", "colme", *command], check=True)
+    small = [*SMALL.split(), "--rounds", "50", "--runs", "8"]
+    assert run([*small, "--out", str(tmp_path / "here")]) == 0
+    there = [*small, "--out", str(tmp_path / "there"), "--cluster", "local:2"]
+    subprocess.run([sys.executable, "-m", "colme", *there], check=True)
     assert load(tmp_path / "there").identical(load(tmp_path / "here"))

@@ -15,6 +15,10 @@ from colme.sim.study.elsewhere import FIELD, another_version, versions
 PATIENCE = 10.0
 """Seconds for a scheduler to answer."""
 
+UNHEEDING = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
+"""What a process started here does first. Ctrl-C reaches all that run in a terminal: whoever waits
+for the result says so and ends them, and none has to tell of its own end."""
+
 EXPECTED = "tcp://host:port or tls://host:port of a Dask scheduler, or local:N for N processes here"
 
 
@@ -99,6 +103,7 @@ def _started(dask: Any, number: int) -> Iterator[Any]:
             dashboard_address="127.0.0.1:0",
             scheduler_kwargs={"dashboard": False},
             memory_limit=0,
+            preload=[*settings.get("distributed.worker.preload", []), UNHEEDING],
             silence_logs=logging.CRITICAL,
         ) as cluster,
     ):
