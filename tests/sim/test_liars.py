@@ -134,7 +134,7 @@ def test_tracking_believes_of_a_count_what_real_agents_would() -> None:
     engine = batch.engines[0]
     assert isinstance(engine, TrackingEngine)
     (state,), honest = engine._states, batch.world.honest
-    weights, count = state.inputs[1], int(state.counted[0])
+    weights, count = state.inputs[1][:, : honest.shape[1]], int(state.counted[0])
     believed = largest_weight(float(engine._pools[0].half_range[0]), count)
     np.testing.assert_allclose(weights[~honest], believed)
     assert weights[honest].max() < believed / 1.5
