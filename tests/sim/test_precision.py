@@ -46,18 +46,20 @@ WIDE: dict[str, Any] = {"means": [-18.5, 18.5], "epsilon": float("inf"), "runs":
     ("algorithm", "rounds", "graph", "agents"),
     [
         ("oracle", 2600, {"degree": 20}, 200),
-        ("oracle", 2600, {"family": "complete"}, 40),
-        ("tracking", 1200, {"degree": 20}, 200),
+        ("oracle", 1600, {"family": "complete"}, 40),
+        ("tracking", 1900, {"degree": 20}, 200),
         ("tracking", 1200, {"family": "complete"}, 40),
+        ({"algorithm": "relay", "measured": 1}, 22_000, {"degree": 6}, 40),
     ],
 )
 def test_single_precision_is_used_only_where_it_does(
-    algorithm: str, rounds: int, graph: dict[str, Any], agents: int
+    algorithm: object, rounds: int, graph: dict[str, Any], agents: int
 ) -> None:
     """Near the latest round for which it is chosen, to 2%, also where all round alike."""
     scenario = Scenario.build(
-        **WIDE, rounds=rounds, algorithms=[algorithm], graph=graph, agents=agents
-    )
+        **WIDE, rounds=rounds, algorithms=[algorithm], graph=graph, agents=agents, recorded=8,
+        eventful=False,
+    )  # fmt: skip
     assert precision(scenario) is np.float32
     assert precision(scenario.changed(rounds=2 * rounds)) is np.float64
     single, double = simulate(scenario), simulate(scenario, dtype=np.float64)

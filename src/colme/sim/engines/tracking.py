@@ -1,4 +1,4 @@
-"""`tracking` in the simulator: plain numba, lanes innermost."""
+"""`tracking` in the simulator: pairs of neighbours, runs side by side in registers."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
@@ -40,7 +40,7 @@ class TrackingEngine(Engine):
     """Every entrant with arrays of its own; the unit noise is the same for all."""
 
     work: ClassVar[float] = 5.0
-    rounding: ClassVar[float] = 0.01
+    rounding: ClassVar[float] = 0.02
 
     @classmethod
     def eventful(cls, epsilons: FloatArray, rounds: int) -> IntArray:

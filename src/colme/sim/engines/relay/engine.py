@@ -1,6 +1,7 @@
 """The engine: entrants that share keys and unit noise, and the table of options."""
 
 from collections.abc import Sequence
+from math import inf
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -72,7 +73,7 @@ class RelayEngine(Engine):
     """Every entrant with releases of its own."""
 
     work: ClassVar[float] = 3.0
-    rounding: ClassVar[float] = 0.01
+    rounding: ClassVar[float] = inf  # nothing is mixed
     buffer: ClassVar[int] = 16 * BUFFER
 
     @classmethod
