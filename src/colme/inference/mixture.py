@@ -128,7 +128,8 @@ class Models:
         Besides the probable ones: the best without and with tau2, if small, and the next larger,
         so that nobody has to look for it again; and the overall one.
         """
-        below = self.scores.max() - self.scores
+        scores = self.scores
+        below = scores.max() - scores
         kept = {*np.flatnonzero(below <= FORGOTTEN).tolist()}
         for free in (False, True):
             branch = [i for i, model in enumerate(self.models) if model.free == free]
@@ -237,9 +238,10 @@ def split(board: Cells, model: Model) -> Model | None:
     )
     if of < 0:
         return None
+    others = np.arange(model.means.size) != of
     return Model(
-        np.concatenate((np.delete(model.means, of), means)),
-        np.concatenate((np.delete(model.weights, of), model.weights[of] * weights)),
+        np.concatenate((model.means[others], means)),
+        np.concatenate((model.weights[others], model.weights[of] * weights)),
         model.tau2 / 4,
         model.free,
         -inf,

@@ -6,6 +6,7 @@ Runs of a batch share everybody's keys, and so where blocks end; data and noise 
 # mypy: disable-error-code="misc, no-any-return, untyped-decorator"
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
@@ -52,43 +53,64 @@ class Released(NamedTuple):
     square: Array  # float64 [H, M, L]
 
 
+class _Table(NamedTuple):
+    """Of one schedule, block by block: float64, but for the ends."""
+
+    end: Array
+    weight: Array
+    square_weight: Array
+    whole: Array
+    square_whole: Array
+    blends: Array  # [4, K]
+
+
+# All 256 schedules of each of eight epsilons, 20 kB each at most: batches share them.
+@lru_cache(maxsize=2048)
+def _table(schedule: WeighedBlocks, rounds: int) -> _Table:
+    """Up to the first block that ends after so many rounds. It is never written to."""
+    ends = [schedule.next_end(0)]
+    while ends[-1] < rounds:
+        ends.append(schedule.next_end(ends[-1]))
+    weights = [schedule.weights(*one) for one in islice(blocks(schedule, 0, 0), len(ends))]
+    made_of = [blend(schedule, count) for count in ends]
+    shares = [(one.data, one.noise, one.square_data, one.square_noise) for one in made_of]
+    # In units of the largest whole number: floats have digits to spare.
+    return _Table(
+        end=np.array(ends),
+        weight=np.array([one.sum / WHOLE for one in weights]),
+        square_weight=np.array([one.squares / WHOLE for one in weights]),
+        whole=np.array([one.weight / WHOLE for one in made_of]),
+        square_whole=np.array([one.square_weight / WHOLE for one in made_of]),
+        blends=np.array(shares).T,
+    )
+
+
 def new_plan(
     schedules: Sequence[WeighedBlocks], profiles: Sequence[Profile], rounds: int, *, squares: bool
 ) -> BlockPlan:
     """Of everybody's schedule and profile, for all counts up to `rounds`."""
     different = list(dict.fromkeys(schedules))
     number = {schedule: i for i, schedule in enumerate(different)}
-    ends: list[list[int]] = []
-    for schedule in different:
-        ends.append([schedule.next_end(0)])
-        while ends[-1][-1] < rounds:
-            ends[-1].append(schedule.next_end(ends[-1][-1]))
-    longest = max(map(len, ends))
-    shape = len(different), longest
-    end = np.full(shape, np.iinfo(np.int64).max)
-    weight, square_weight, whole, square_whole = np.ones((4, *shape))
-    blends = np.zeros((4, *shape))
-    for i, schedule in enumerate(different):
-        k = len(ends[i])
-        end[i, :k] = ends[i]
-        weights = [schedule.weights(*one) for one in islice(blocks(schedule, 0, 0), k)]
-        made_of = [blend(schedule, count) for count in ends[i]]
-        # In units of the largest whole number: floats have digits to spare.
-        weight[i, :k] = [one.sum / WHOLE for one in weights]
-        square_weight[i, :k] = [one.squares / WHOLE for one in weights]
-        whole[i, :k] = [one.weight / WHOLE for one in made_of]
-        square_whole[i, :k] = [one.square_weight / WHOLE for one in made_of]
-        blends[:, i, :k] = np.array(
-            [(one.data, one.noise, one.square_data, one.square_noise) for one in made_of]
-        ).T
+    tables = [_table(schedule, rounds) for schedule in different]
+    longest = max(table.end.size for table in tables)
+
+    def rows(which: str, beyond: float) -> Array:
+        """[..., S, K] of the tables, which are not all as long."""
+        each = [getattr(table, which) for table in tables]
+        shape = *each[0].shape[:-1], len(different), longest
+        filled = np.full(shape, beyond, each[0].dtype)
+        for i, one in enumerate(each):
+            filled[..., i, : one.shape[-1]] = one
+        return filled
+
     return BlockPlan(
         schedule=np.array([number[schedule] for schedule in schedules]),
-        end=end,
-        weight=weight,
-        square_weight=square_weight,
-        whole=whole,
-        square_whole=square_whole,
-        blends=blends,
+        end=rows("end", np.iinfo(np.int64).max),
+        weight=rows("weight", 1),
+        square_weight=rows("square_weight", 1),
+        whole=rows("whole", 1),
+        square_whole=rows("square_whole", 1),
+        blends=rows("blends", 0),
         scale=np.array([laplace_scale(p.half_range, p.epsilon) for p in profiles]),
         half_range=np.array([p.half_range for p in profiles]),
         squares=squares,
