@@ -139,11 +139,10 @@ def test_an_old_state_of_the_rounds_is_known_for_one_in_relay_too(tmp_path: Path
                     await until(lambda: a.status().samples.released > released + 10)  # noqa: B023
                 if samples == 50:
                     copytree(state, old)
-            newest = Overview.of(state)
-            await until(lambda: b.status().neighbours[0].round >= newest.round - 1)
+            newest, before = Overview.of(state), Overview.of(old)
+            await until(lambda: b.status().neighbours[0].round > before.round)
         rmtree(state)
         copytree(old, state)
-        before = Overview.of(state)
         assert before.ledger.samples < newest.ledger.samples
         assert all(changed(config).goes_on for config in in_relay)
         async with Node(in_relay[1]), Node(in_relay[0]) as a:
