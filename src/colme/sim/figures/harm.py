@@ -25,7 +25,7 @@ from colme.sim.scenario import Scenario
 
 RUNS, QUICK_RUNS = 32, 8
 MORE_RUNS = 128
-"""Of the paper's setting itself, and of graphs, whose rounds are few."""
+"""Of the paper's setting itself; of graphs, whose rounds are few; where a bar is near."""
 MOST_RUNS = 256
 """Where the worst is near its bar, early, and few agents make most of it: 1,000 rounds then do."""
 MANY_RUNS = 512
@@ -33,6 +33,8 @@ MANY_RUNS = 512
 
 ASKED = 24
 """Agents of each run, or all where there are fewer."""
+FEW_ASKED = 8
+"""Of a thousand, whose boards take five times as long."""
 
 ROUNDS = 10_000
 MARKS = (10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000)
@@ -150,6 +152,7 @@ def _unkind(seed: int) -> Iterator[Row]:
         "Bernoulli 0.01, 0.03, 0.3": {
             "means": [0.01, 0.03, 0.3],
             "data": {"distribution": "bernoulli"},
+            "runs": MORE_RUNS,
         },
         "beta, skewed, 0.01, 0.03, 0.3": {
             "means": [0.01, 0.03, 0.3],
@@ -168,7 +171,7 @@ def _unkind(seed: int) -> Iterator[Row]:
             "rounds": 1_000,
         },
         "M = 30": {"agents": 30},
-        "M = 1,000": {"agents": 1_000},
+        "M = 1,000": {"agents": 1_000, "asked": FEW_ASKED},
     }
     for name, fields in worlds.items():
         for epsilon in (1.0, 4.0):
@@ -217,6 +220,7 @@ def _small_classes(seed: int) -> Iterator[Row]:
                         classes=classes,
                         epsilon=epsilon,
                         asked=list(range(size)),
+                        runs=MORE_RUNS,
                     ),
                     readings=(limits,),
                 )
