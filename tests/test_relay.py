@@ -47,11 +47,11 @@ def lived(rounds: int, *, seed: int = 5, algorithm: Relay | None = None) -> Netw
 def test_a_ring_of_agents_does_better_together_than_alone() -> None:
     """Neighbours on it are mostly not alike, and those alike are far apart: paths of others serve.
 
-    Over 30 agents and 3 seeds the ratio of squared errors has a standard error of about 0.05.
+    Over 30 agents and 3 seeds the ratio of squared errors, 0.2, has a standard error of about 0.05.
     """
     together, alone = 0.0, 0.0
     for seed in (5, 6, 7):
-        network = lived(300, seed=seed)
+        network = lived(150, seed=seed)
         for name in NAMES:
             estimate = network.estimate(name)
             together += (estimate.value - MEANS[name]) ** 2

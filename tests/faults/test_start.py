@@ -11,6 +11,7 @@ from socket import create_server
 
 import pytest
 
+from colme.cli.app import BAD_INPUT, run
 from colme.node.config import split_address
 from colme.node.trial import CONFIG, Member
 from colme.node.trust import Identity
@@ -45,6 +46,16 @@ def refusal(member: Member, *options: str, through: Sequence[str] = ()) -> tuple
     assert last.startswith("colme: ")
     assert all(line.startswith("{") for line in log), "one line, beside those of the log"
     return last.removeprefix("colme: "), log
+
+
+def refused_here(member: Member, capsys: pytest.CaptureFixture[str]) -> str:
+    """The same in this process: what is wrong in a configuration is said before anything runs."""
+    assert run(["node", "--config", f"{member.folder / CONFIG}"]) == BAD_INPUT
+    told = capsys.readouterr()
+    assert told.out == ""
+    (line,) = told.err.splitlines()
+    assert line.startswith("colme: ")
+    return line.removeprefix("colme: ")
 
 
 def alone(folder: Path) -> Member:
@@ -197,20 +208,21 @@ def test_a_neighbours_certificate_that_is_missing(tmp_path: Path) -> None:
         ("pace", "deadline = ", "configuration: saw "),
     ],
 )
-def test_a_configuration_that_is_wrong(table: str, body: str, words: str, tmp_path: Path) -> None:
+def test_a_configuration_that_is_wrong(
+    table: str, body: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     member = alone(tmp_path)
     with pytest.raises(ValueError, match=words.partition(":")[0]):
         rewritten(member, {table: body})
-    seen, log = refusal(member)
-    assert seen.startswith(words)
-    assert log == []
+    assert refused_here(member, capsys).startswith(words)
 
 
-def test_a_configuration_that_is_not_there(tmp_path: Path) -> None:
+def test_a_configuration_that_is_not_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     member = alone(tmp_path)
     (member.folder / CONFIG).unlink()
-    seen, _ = refusal(member)
-    assert seen.startswith("configuration: saw ")
+    assert refused_here(member, capsys).startswith("configuration: saw ")
 
 
 def test_a_loss_is_not_believed_where_there_is_a_state(tmp_path: Path) -> None:

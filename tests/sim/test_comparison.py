@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from colme.errors import ConfigError
 from colme.sim.engines.baselines.b_colme import BColmeTable
@@ -29,8 +30,12 @@ SMALL = Scenario.build(
 )
 
 
-def test_every_baseline_can_be_named_in_any_scenario() -> None:
-    result = simulate(SMALL)
+@pytest.fixture(scope="module")
+def result() -> xr.Dataset:
+    return simulate(SMALL)
+
+
+def test_every_baseline_can_be_named_in_any_scenario(result: xr.Dataset) -> None:
     assert result.algorithm.values.tolist() == ["bernstein", *BASELINES, "oracle"]
     assert np.isfinite(result.mse).all()
     share = result.within_tolerance
@@ -42,16 +47,16 @@ def test_every_baseline_can_be_named_in_any_scenario() -> None:
     assert (private.sel(epsilon=4) > private.sel(epsilon=math.inf)).all()
 
 
-def test_baselines_do_not_disturb_the_kernel() -> None:
+def test_baselines_do_not_disturb_the_kernel(result: xr.Dataset) -> None:
     """The same numbers for the kernel's algorithms, bit for bit, with baselines beside them."""
     alone = SMALL.changed(algorithms=[{"algorithm": "bernstein"}, {"algorithm": "oracle"}])
-    beside = simulate(SMALL).sel(algorithm=["bernstein", "oracle"])
+    beside = result.sel(algorithm=["bernstein", "oracle"])
     assert (simulate(alone).mse.values == beside.mse.values).all()
 
 
-def test_local_and_ideal_are_simulated_as_well_as_in_closed_form() -> None:
+def test_local_and_ideal_are_simulated_as_well_as_in_closed_form(result: xr.Dataset) -> None:
     """Propositions 1 and 3, within four standard errors of 40 runs."""
-    end = simulate(SMALL).isel(t=-1, degree=0, epsilon=0)
+    end = result.isel(t=-1, degree=0, epsilon=0)
     local, ideal = end.sel(algorithm="local"), end.sel(algorithm="ideal")
     assert float(local.mse) == pytest.approx(float(end.mse_local), rel=1e-5)
     assert abs(float(local.mse) - 0.16 / 150) < 4 * float(local.mse_se)
@@ -68,8 +73,8 @@ def test_what_a_batch_records_does_not_depend_on_where_it_is_cut() -> None:
         np.testing.assert_array_equal(value, cut.sums()[name], err_msg=name)
 
 
-def test_decisions_of_those_without_a_graph_are_rated_over_all_pairs() -> None:
-    end = simulate(SMALL).isel(t=-1, degree=0).sel(epsilon=math.inf)
+def test_decisions_of_those_without_a_graph_are_rated_over_all_pairs(result: xr.Dataset) -> None:
+    end = result.isel(t=-1, degree=0).sel(epsilon=math.inf)
     for rule in ("c-colme", "b-colme", "colme", "private-colme"):
         assert float(end.type_one.sel(algorithm=rule)) < 0.2, rule
         assert float(end.type_two.sel(algorithm=rule)) < 0.05, rule

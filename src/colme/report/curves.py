@@ -85,6 +85,10 @@ def save(
         if ending not in known:
             raise ConfigError("format", ending, one_of(ending, list(known)))
     paths = [Path(folder) / f"{name}.{ending}" for ending in formats]
+    layout = figure.get_layout_engine()
     for path in paths:
         figure.savefig(path, dpi=160)
+        # All has its place now. To find it again for every format would be half of the time.
+        figure.set_layout_engine(None)
+    figure.set_layout_engine(layout)
     return paths
