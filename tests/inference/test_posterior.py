@@ -101,7 +101,7 @@ def test_compiled_and_plain_believe_the_same(monkeypatch: pytest.MonkeyPatch) ->
         models, believers = fit(x, v), Believers(who.index, who.mean, s2, 2 * who.half_range)
         fast = moments(x, v, models, believers)
         with monkeypatch.context() as patch:
-            patch.setattr(posterior_module, "compiled", lambda function: function)
+            patch.setattr(posterior_module, "compiled", lambda function, *_: function)
             plain = moments(x, v, models, believers)
         sd = float(np.sqrt(s2.min()))
         np.testing.assert_allclose(plain.shift, fast.shift, rtol=0, atol=1e-9 * sd)

@@ -147,7 +147,10 @@ def test_it_records_everything_that_is_measured_for_each_of_its_cells(algorithm:
 
 @each
 def test_it_can_be_cut_anywhere(algorithm: str) -> None:
-    whole, cut = recorded(study_of(algorithm)), recorded(study_of(algorithm), cuts=(1, 2, 9, 10, 50))
+    whole, cut = (
+        recorded(study_of(algorithm)),
+        recorded(study_of(algorithm), cuts=(1, 2, 9, 10, 50)),
+    )
     assert_same(whole, cut)
 
 

@@ -23,8 +23,8 @@ def compiled(function: F, *called: Callable[..., object]) -> F:
     Only where numba is in use already, as in the simulator. To import it takes a second and 130 MB:
     a node that answers once an hour, in 30 ms at most, is better off without.
 
-    `called` are those that it calls. They stand in the same file: what was compiled is kept until
-    that changes.
+    `called` are those that it calls, each before those that it calls itself. They stand in the same
+    file: what was compiled is kept until that changes.
     """
     return _compiled(function, *called) if "numba" in sys.modules else function
 
@@ -33,7 +33,9 @@ def compiled(function: F, *called: Callable[..., object]) -> F:
 def _compiled(function: F, *called: Callable[..., object]) -> F:
     numba = import_module("numba")
     # It calls what is compiled already, else each of them would be compiled once more within it.
-    around = function.__globals__ | {one.__name__: _compiled(one) for one in called}
+    around = function.__globals__ | {
+        one.__name__: _compiled(one, *called[i + 1 :]) for i, one in enumerate(called)
+    }
     alike = FunctionType(function.__code__, around, function.__name__)
     try:
         return numba.njit(cache=True, nogil=True)(alike)  # type: ignore[no-any-return]

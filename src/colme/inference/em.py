@@ -192,3 +192,53 @@ def best_split(
         if two[0] - whole > most:
             most, of, halves, shares = two[0] - whole, k, two[1], two[2]
     return of, halves, shares
+
+
+def renewed(
+    x: Floats,
+    v: Floats,
+    n: Floats,
+    m: Floats,
+    w: Floats,
+    tau2: Floats,
+    ends: NDArray[np.int64],
+    free: NDArray[np.bool_],
+    steps: int,
+    gains: Floats,
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """EM for many models, one after the other; the m and w of each end where `ends` says.
+
+    What numba compiles lets other threads run, and each call of it waits to have its turn again.
+    """
+    loglik, new_m, new_w, new_tau2 = np.empty(ends.size), m.copy(), w.copy(), tau2.copy()
+    begin = 0
+    for i in range(ends.size):
+        its = slice(begin, ends[i])
+        loglik[i], new_m[its], new_w[its], new_tau2[i] = em(
+            x, v, n, m[its], w[its], tau2[i], free[i], steps, gains[i]
+        )
+        begin = ends[i]
+    return loglik, new_m, new_w, new_tau2
+
+
+def larger(
+    x: Floats,
+    v: Floats,
+    n: Floats,
+    m: Floats,
+    w: Floats,
+    tau2: float,
+    free: bool,
+    trial_steps: int,
+    trial_gain: float,
+    steps: int,
+    gain: float,
+) -> tuple[float, Floats, Floats, float]:
+    """With the component made two that gains most, and then EM; as many as before if none does."""
+    of, halves, shares = best_split(x, v, n, m, w, tau2, free, trial_steps, trial_gain)
+    if of < 0:
+        return -inf, m, w, tau2
+    others = np.arange(m.size) != of
+    more_m = np.concatenate((m[others], halves))
+    more_w = np.concatenate((w[others], w[of] * shares))
+    return em(x, v, n, more_m, more_w, tau2 / 4, free, steps, gain)

@@ -14,7 +14,7 @@ import numpy as np
 
 from colme.inference.cells import Cells, cells
 from colme.inference.compiled import compiled
-from colme.inference.em import LEAST_SPREAD, Floats, best_split, em
+from colme.inference.em import LEAST_SPREAD, Floats, best_split, em, larger, renewed
 from colme.inference.partition import partition
 
 WORTH = 0.5
@@ -162,8 +162,8 @@ def fit(x: Floats, v: Floats, warm: Models | None = None) -> Models:
     if warm is None or not warm.near(precision, x.size):
         models = [model for free in branches for model in _from_scratch(board, free=free)]
         return Models(tuple(models), x.size, precision, precision)
-    kept = warm.worth_keeping()
-    models = [model for free in branches for model in _renewed(board, kept, free=free)]
+    kept = _renewed(board, warm.worth_keeping())
+    models = [model for free in branches for model in _with_more(board, kept, free=free)]
     return Models(tuple(models), x.size, warm.precision, precision)
 
 
@@ -172,9 +172,36 @@ def _from_scratch(board: Cells, *, free: bool) -> list[Model]:
     return [one, *_grown(board, one)]
 
 
-def _renewed(board: Cells, kept: list[tuple[Model, float]], *, free: bool) -> list[Model]:
-    """What the models have become; with more components where the largest is the best."""
-    models = [converged(board, model, gain) for model, gain in kept if model.free == free]
+def _renewed(board: Cells, kept: list[tuple[Model, float]]) -> list[Model]:
+    """What the models have become; each with what a step of EM must gain."""
+    models = [model for model, _ in kept]
+    ends = np.cumsum([model.means.size for model in models])
+    loglik, means, weights, tau2 = compiled(renewed, em)(
+        board.x,
+        board.v,
+        board.n,
+        np.concatenate([model.means for model in models]),
+        np.concatenate([model.weights for model in models]),
+        np.array([model.tau2 for model in models]),
+        ends,
+        np.array([model.free for model in models]),
+        STEPS,
+        np.array([gain for _, gain in kept]),
+    )
+    each = zip(
+        np.split(means, ends[:-1]),
+        np.split(weights, ends[:-1]),
+        tau2.tolist(),
+        (model.free for model in models),
+        loglik.tolist(),
+        strict=True,
+    )
+    return [Model(*one) for one in each]
+
+
+def _with_more(board: Cells, kept: list[Model], *, free: bool) -> list[Model]:
+    """Those without or with tau2, with more components where the largest is the best."""
+    models = [model for model in kept if model.free == free]
     cost = PARAMETER * log(board.n.sum())
     if models and max(models, key=lambda one: one.loglik - cost * one.parameters) is models[-1]:
         models.extend(_grown(board, models[-1]))
@@ -186,22 +213,22 @@ def _grown(board: Cells, model: Model) -> Iterator[Model]:
     cost = 2 * PARAMETER * log(board.n.sum())
     fell = False
     while model.means.size < (MOST_SPREAD if model.free else MOST):
-        larger = split(board, model)
+        more = None
         if model.means.size == MANY and not model.free:
             means, weights = partition(board)
             if means.size > MOST:
                 return
             if means.size > MANY:
-                larger = Model(means, weights, 0.0, False, -inf)
-        if larger is None:
+                more = converged(board, Model(means, weights, 0.0, False, -inf))
+        more = more or _larger(board, model)
+        if more is None:
             return
-        larger = converged(board, larger)
-        yield larger
-        gain = larger.loglik - model.loglik
-        falls = gain < cost * (larger.means.size - model.means.size)
+        yield more
+        gain = more.loglik - model.loglik
+        falls = gain < cost * (more.means.size - model.means.size)
         if gain < WORTH or (falls and fell):
             return
-        model, fell = larger, falls
+        model, fell = more, falls
 
 
 def _one(board: Cells, *, free: bool) -> Model:
@@ -215,17 +242,15 @@ def _one(board: Cells, *, free: bool) -> Model:
     return Model(np.array([mean]), np.ones(1), max(tau2, least) if free else 0.0, free, -inf)
 
 
-def converged(board: Cells, model: Model, gain: float = GAIN) -> Model:
-    """The model that EM ends at from this one, where a step gains less."""
-    loglik, means, weights, tau2 = compiled(em)(
-        board.x, board.v, board.n, model.means, model.weights, model.tau2, model.free, STEPS, gain
-    )
-    return Model(means, weights, tau2, model.free, loglik)
+def converged(board: Cells, model: Model) -> Model:
+    """The model that EM ends at from this one."""
+    (found,) = _renewed(board, [(model, GAIN)])
+    return found
 
 
-def split(board: Cells, model: Model) -> Model | None:
+def _larger(board: Cells, model: Model) -> Model | None:
     """With one component made two: the one that gains most."""
-    of, means, weights = compiled(best_split, em)(
+    loglik, means, weights, tau2 = compiled(larger, best_split, em)(
         board.x,
         board.v,
         board.n,
@@ -235,14 +260,9 @@ def split(board: Cells, model: Model) -> Model | None:
         model.free,
         TRIAL_STEPS,
         TRIAL_GAIN,
+        STEPS,
+        GAIN,
     )
-    if of < 0:
+    if means.size == model.means.size:
         return None
-    others = np.arange(model.means.size) != of
-    return Model(
-        np.concatenate((model.means[others], means)),
-        np.concatenate((model.weights[others], model.weights[of] * weights)),
-        model.tau2 / 4,
-        model.free,
-        -inf,
-    )
+    return Model(means, weights, tau2, model.free, loglik)

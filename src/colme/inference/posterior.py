@@ -78,23 +78,21 @@ def moments(x: Floats, v: Floats, models: Models, agents: Believers) -> Moments:
     by subtraction, so that all answers together cost as much as a step of EM.
     """
     probabilities = models.probabilities
-    kept = probabilities >= NEGLIGIBLE
-    total = np.zeros((4, agents.x_bar.size))
-    unseen = _unseen_class(models.overall, agents)
-    for model, probability in zip(models.models, probabilities, strict=True):
-        if probability >= NEGLIGIBLE:
-            total += probability * compiled(given)(
-                x,
-                v,
-                model.means,
-                model.weights,
-                model.tau2,
-                agents.index,
-                agents.x_bar,
-                agents.s2,
-                unseen,
-            )
-    shift, square, trust, alike = total / probabilities[kept].sum()
+    kept = [i for i, one in enumerate(probabilities.tolist()) if one >= NEGLIGIBLE]
+    chosen = [models.models[i] for i in kept]
+    shift, square, trust, alike = compiled(averaged, given)(
+        x,
+        v,
+        np.concatenate([model.means for model in chosen]),
+        np.concatenate([model.weights for model in chosen]),
+        np.array([model.tau2 for model in chosen]),
+        np.cumsum([model.means.size for model in chosen]),
+        probabilities[kept],
+        agents.index,
+        agents.x_bar,
+        agents.s2,
+        _unseen_class(models.overall, agents),
+    )
     return Moments(shift, np.maximum(square - shift * shift, 0.0), trust, alike)
 
 
@@ -107,6 +105,32 @@ def _unseen_class(overall: Model, agents: Believers) -> Floats:
 
 def _log_normal(d: Floats, variance: Floats) -> Floats:
     return np.asarray(-0.5 * (d * d / variance + np.log(2 * pi * variance)))
+
+
+def averaged(
+    x: Floats,
+    v: Floats,
+    means: Floats,
+    weights: Floats,
+    tau2: Floats,
+    ends: Ints,
+    probabilities: Floats,
+    index: Ints,
+    x_bar: Floats,
+    s2: Floats,
+    unseen: Floats,
+) -> Floats:
+    """`given` each model, over all of them; means and weights of each end where `ends` says."""
+    total = np.zeros((4, x_bar.size))
+    begin = 0
+    for i in range(ends.size):
+        its = slice(begin, ends[i])
+        total += probabilities[i] * given(
+            x, v, means[its], weights[its], tau2[i], index, x_bar, s2, unseen
+        )
+        begin = ends[i]
+    total /= probabilities.sum()
+    return total
 
 
 def given(

@@ -8,11 +8,11 @@ from colme.sim.figures.presets import PAPER
 from colme.sim.scenario import Scenario
 
 RUNS = 128
-LOG_SPACED = 45
+LOG_SPACED = 40
 MARKS = (30, 100, 300, 1_000)
 """Rounds that are recorded besides those that are evenly spaced on a log scale, to be told."""
 
-MEASURED = 6
+MEASURED = 4
 """Agents of each run that are asked, with all who hold the same boards: late, nearly everybody."""
 
 QUICK_RUNS, QUICK_ROUNDS = 32, 4_000

@@ -168,26 +168,32 @@ class Player:
         found, weight = np.zeros((4, *own.shape)), np.zeros(own.shape)
         honest = self._world.honest[self._who]
         held = self._boards.held(t, self._released.round, self._released.closed)
+        counts = self._world.counts(t)[self._who].astype(np.float64)
         for blocks in np.unique(held[self._is_asked], axis=0):
             alike = np.flatnonzero((held == blocks).all(axis=1))
             for lane in range(own.shape[1]):
                 who = alike[honest[alike, lane]]
                 asked = np.count_nonzero(self._is_asked[who])
                 if asked:
-                    self._ask(blocks, lane, who, own[who, lane], t, found)
+                    self._ask(blocks, lane, who, own[who, lane], counts[who], found)
                     weight[who, lane] = asked / who.size
         return found, weight
 
     def _ask(
-        self, blocks: IntArray, lane: int, who: IntArray, own: FloatArray, t: int, found: FloatArray
+        self,
+        blocks: IntArray,
+        lane: int,
+        who: IntArray,
+        own: FloatArray,
+        count: FloatArray,
+        found: FloatArray,
     ) -> None:
-        """Those who share a board, in one run."""
+        """Those who share a board, in one run; their exact means and how many samples each has."""
         origins = np.flatnonzero(blocks >= 0)
         if self._lies is not None:
             origins = self._lies.authors(origins, lane)
         board = self._board(blocks[origins], origins, lane)
         mine = self._own[who]
-        count = self._world.counts(t)[self._who[who]].astype(np.float64)
         place = np.searchsorted(origins, mine)
         there = blocks[mine] >= 0
         answer = answers(
