@@ -1,6 +1,7 @@
 """What all figures share: Local and Ideal, bands, infinity, titles that fit."""
 
 from collections.abc import Callable
+from itertools import combinations
 from math import inf
 
 import numpy as np
@@ -84,6 +85,25 @@ def test_figures_have_titles_bands_capitals_and_one_infinity(name: str, result: 
         for text in (panel.get_xlabel(), panel.get_ylabel(), panel.get_title()):
             assert text == text[:1].upper() + text[1:]
             assert "inf" not in text
+
+
+def seen(colour: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """In CIELAB, where distances are about those that people see (sRGB, D65)."""
+    rgb = np.array(to_rgb(colour))
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    primaries = [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
+    x, y, z = np.cbrt(primaries @ linear / [0.9505, 1.0, 1.089])
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+def test_no_two_systems_of_a_comparison_have_the_same_colour() -> None:
+    """Lines tell epsilons there. Twelve systems and two references; 10 apart is another colour at
+    a glance where they touch, twice that where they cross; two blues were 3 apart.
+    """
+    systems = looks.pens(["paper", "tracking", "relay", *(f"own {number}" for number in range(9))])
+    colours = [seen(pen.colour) for pen in (LOCAL, IDEAL, *systems.values())]
+    apart = [np.linalg.norm(one - other) for one, other in combinations(colours, 2)]
+    assert min(apart) > 20
 
 
 def test_a_title_is_no_wider_than_its_figure() -> None:
