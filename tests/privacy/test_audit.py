@@ -36,7 +36,7 @@ from colme.rules.release import (
 )
 from colme.rules.weighing import WeighedBlocks, blend
 
-TRIALS = 20_000
+TRIALS = 10_000
 CONFIDENCE = 0.999
 EPSILONS = [0.5, 1.0, 2.0]
 POWER = 0.8
@@ -233,7 +233,7 @@ def test_a_release_loses_epsilon_and_no_more(
 ) -> None:
     mechanism = Release(settings_for(epsilon, schedule(epsilon)))
     scales = [mechanism.settings.profile.lattice_scale]
-    bound = audit(mechanism, SeededLaplace(11), scales, trials=50_000)
+    bound = audit(mechanism, SeededLaplace(11), scales)
     assert POWER * epsilon <= bound <= epsilon
 
 
@@ -241,7 +241,7 @@ def test_a_release_loses_epsilon_and_no_more(
 def test_a_weighed_release_loses_epsilon_and_no_more(epsilon: float) -> None:
     mechanism = Weighed(relaying(epsilon))
     scales = [mechanism.settings.profile.lattice_scale]
-    bound = audit(mechanism, SeededLaplace(11), scales, trials=50_000)
+    bound = audit(mechanism, SeededLaplace(11), scales)
     assert POWER * epsilon <= bound <= epsilon
 
 
@@ -319,7 +319,7 @@ def test_the_audit_catches_noise_redrawn_at_a_restart(epsilon: float) -> None:
     """State from before the draw was restored, and the first release was already out."""
     mechanism = Restarted(settings_for(epsilon, EVERY_SAMPLE), keeps_draws=False)
     scales = [mechanism.settings.profile.lattice_scale] * 2
-    bound = audit(mechanism, SeededLaplace(14), scales, trials=3_000)
+    bound = audit(mechanism, SeededLaplace(14), scales, trials=1_500)
     assert epsilon < bound <= 2 * epsilon
 
 

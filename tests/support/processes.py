@@ -17,6 +17,7 @@ from colme.node.owner import NeighbourStatus, OwnerClient, SampleCounts, Status,
 from colme.node.state import Overview
 from colme.node.trial import CONFIG, Member, Plan, prepare
 from support.elsewhere import PATIENCE, Found, until
+from support.forked import Forked
 
 DEADLINE = 0.4
 """Seconds that these nodes wait for a silent neighbour: a busy machine needs less."""
@@ -79,15 +80,12 @@ def rewritten(member: Member, tables: Mapping[str, str]) -> Member:
 
 def command(member: Member, *options: str) -> list[str]:
     """The command line that runs a node."""
-    return [
-        sys.executable,
-        "-m",
-        "colme",
-        "node",
-        "--config",
-        f"{member.folder / CONFIG}",
-        *options,
-    ]
+    return [sys.executable, "-m", "colme", *arguments(member, *options)]
+
+
+def arguments(member: Member, *options: str) -> list[str]:
+    """Those of `colme` that run a node."""
+    return ["node", "--config", f"{member.folder / CONFIG}", *options]
 
 
 class Nodes:
@@ -95,7 +93,7 @@ class Nodes:
 
     def __init__(self, *members: Member) -> None:
         self.members = members
-        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._processes: dict[str, subprocess.Popen[bytes] | Forked] = {}
 
     def __enter__(self) -> "Nodes":
         try:
@@ -123,8 +121,12 @@ class Nodes:
     ) -> None:
         """Start a node, or start it again; its log goes on in the same file, or to `stderr`.
 
-        `through` is a program that starts it in turn.
+        `through` is a program that starts it in turn. Without any of these it is forked.
         """
+        if stdin == subprocess.DEVNULL and stderr is None and not through:
+            forked = Forked(arguments(member, *options), log_file(member))
+            self._processes[member.name] = forked
+            return
         with log_file(member).open("ab") as log:
             self._processes[member.name] = subprocess.Popen(
                 [*through, *command(member, *options)],
