@@ -256,6 +256,21 @@ def test_nobody_is_followed_past_the_last_round(
     asyncio.run(check())
 
 
+def test_how_far_a_neighbour_had_come_is_stored_at_the_end_though_nothing_else_is_new(
+    tmp_path: Path,
+) -> None:
+    """Or its state could be put back to an older one while this node rests."""
+
+    async def check() -> None:
+        async with driven(tmp_path) as one:
+            await one.driver.observe([0.1])
+            one.peers["b"].heard_in(7)
+            await one.driver.flush()
+            assert one.store.standings == {"b": Standing(epoch=0, round=7)}
+
+    asyncio.run(check())
+
+
 def test_what_a_failed_commit_would_have_remembered_is_stored_with_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -95,8 +95,11 @@ class Journal:
         return stored
 
     async def flush(self) -> None:
-        """Until all that is here is stored, or can't be."""
-        if self._closed is None and (self._committing or not self._pending.empty):
+        """Until all that is here is stored, or can't be: also how far neighbours had come, or a
+        state of theirs could be put back to an older one unnoticed.
+        """
+        is_behind = not all(peer.standing_is_stored for peer in self._peers.values())
+        if self._closed is None and (self._committing or is_behind or not self._pending.empty):
             await asyncio.wait({self.store({})})
 
     def drop(self, error: StoreError) -> None:
