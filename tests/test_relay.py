@@ -44,6 +44,7 @@ def lived(rounds: int, *, seed: int = 5, algorithm: Relay | None = None) -> Netw
     return network
 
 
+@pytest.mark.slow
 def test_a_ring_of_agents_does_better_together_than_alone() -> None:
     """Neighbours on it are mostly not alike, and those alike are far apart: paths of others serve.
 

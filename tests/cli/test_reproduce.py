@@ -81,6 +81,7 @@ def test_no_such_cell(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert not out.exists()
 
 
+@pytest.mark.slow
 def test_figure3_writes_three_pages_and_their_data(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -177,6 +177,7 @@ def test_it_starts_from_the_same_seed_and_no_other(algorithm: str) -> None:
     assert not np.array_equal(one.mse.values, other.mse.values)
 
 
+@pytest.mark.slow
 @each
 def test_double_precision_tells_the_same(algorithm: str) -> None:
     """Where no decision flips by rounding, float32 is off by its rounding alone."""

@@ -47,6 +47,7 @@ def executor(request: pytest.FixtureRequest) -> Iterator[Executor]:
         yield pool
 
 
+@pytest.mark.slow
 def test_a_sweep_is_the_same_bit_for_bit_and_kept_as_it_comes(
     executor: Executor, tmp_path: Path
 ) -> None:

@@ -57,6 +57,7 @@ def in_processes(members: Sequence[Member], rounds: int) -> Outcome:
     return outcome(last, rounds)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", IN_ROUNDS)
 def test_a_fleet_ends_with_the_very_numbers_of_agents_in_memory(
     algorithm: str, tmp_path: Path
@@ -96,6 +97,7 @@ def relaying_in_memory(members: Sequence[Member], rounds: int) -> tuple[set[str]
     return boards, [agent.estimate.value for agent in agents.values()]
 
 
+@pytest.mark.slow
 def test_boards_of_a_fleet_are_those_of_agents_in_memory(tmp_path: Path) -> None:
     """However ticks fell: all boards are the same at rest, and answers to 1e-6 of sigma."""
     plan = Plan(
@@ -121,6 +123,7 @@ def test_boards_of_a_fleet_are_those_of_agents_in_memory(tmp_path: Path) -> None
     assert any(one["value"] != one["alone"] for one in seen.agents), "else nothing is shared"
 
 
+@pytest.mark.slow
 def test_the_command_prints_one_object_and_keeps_what_it_is_told_to_keep(tmp_path: Path) -> None:
     folder = tmp_path / "kept"
     size = ["--agents", "3", "--degree", "2", "--rounds", "30", "--samples", "2", "--means", "0.5"]

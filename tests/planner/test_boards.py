@@ -15,6 +15,7 @@ from colme.sim.study import simulate
 SMALL = Question(agents=30, degree=4, means=(0.3, 0.7), epsilon=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "count"),
     [({}, 12), ({}, 120), ({"half_range": 1.5}, 120), ({"means": (0.5,), "spread": 0.1}, 40)],

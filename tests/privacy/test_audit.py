@@ -36,6 +36,8 @@ from colme.rules.release import (
 )
 from colme.rules.weighing import WeighedBlocks, blend
 
+pytestmark = pytest.mark.slow
+
 TRIALS = 10_000
 CONFIDENCE = 0.999
 EPSILONS = [0.5, 1.0, 2.0]

@@ -118,6 +118,7 @@ def expected(name: str, world: World) -> tuple[plain.Rows, plain.Neighbours | No
     return plain.private_colme(means, noise, 2.5, 50.0, 0.01, 0.1, THETA)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("name", CASES)
 def test_parity_with_the_plain_version(name: str, seed: int) -> None:

@@ -35,6 +35,7 @@ def worst(**fields: Any) -> float:
     return float(((result.mse - 2 * result.mse_se) / result.mse_local).max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("means", [[0.4], [0.2, 0.4, 0.8]], ids=["one class", "three"])
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_no_graph_does_harm(graph: str, means: list[float]) -> None:

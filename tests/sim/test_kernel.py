@@ -221,6 +221,7 @@ def drawn(
     return [np.concatenate(field, axis=-1) for field in zip(*records, strict=True)], state
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lanes", [1, 4])
 def test_results_do_not_depend_on_the_number_of_lanes(lanes: int) -> None:
     """simd: "a lane's result does not depend on how many lanes stand beside it", to the bit."""

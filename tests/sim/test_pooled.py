@@ -115,6 +115,7 @@ def played(
     return np.array(answers), np.array(accepted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("known", [True, False], ids=["known", "released"])
 @pytest.mark.parametrize("privacy", PRIVACY)
 @pytest.mark.parametrize("graph", GRAPHS)
@@ -205,6 +206,7 @@ def alone() -> xr.Dataset:
     return simulate(Scenario.build(**STUDY, algorithms=BOTH), dtype=np.float32)
 
 
+@pytest.mark.slow
 def test_float32_is_as_good_as_float64(alone: xr.Dataset) -> None:
     """The same data and noise: where no decision flips by rounding, nothing differs that counts."""
     double = simulate(Scenario.build(**STUDY, algorithms=BOTH), dtype=np.float64)

@@ -42,6 +42,7 @@ def test_where_the_means_are_does_not_matter(shift: float) -> None:
 WIDE: dict[str, Any] = {"means": [-18.5, 18.5], "epsilon": float("inf"), "runs": 32}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("algorithm", "rounds", "graph", "agents"),
     [

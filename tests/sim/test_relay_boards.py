@@ -105,6 +105,7 @@ def test_where_releases_follow_each_other_closely_it_is_so_on_the_whole() -> Non
     assert ours <= theirs < 1.1 * ours
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("capacity", [4096, 6])
 @pytest.mark.parametrize("edges", GRAPHS.values(), ids=GRAPHS)
 def test_boards_hold_what_those_of_real_agents_hold(
