@@ -16,8 +16,15 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark as slow whatever is in a slow room."""
-    here = Path(__file__).parent
+    """Mark as slow whatever is in a slow room, and begin with it: or one worker would, at the end,
+    wait for processes while the other has nothing left to do.
+    """
     for item in items:
-        if item.path.is_relative_to(here) and item.path.relative_to(here).parts[0] in SLOW_ROOMS:
+        if _is_in_a_slow_room(item):
             item.add_marker(pytest.mark.slow)
+    items.sort(key=lambda item: not _is_in_a_slow_room(item))
+
+
+def _is_in_a_slow_room(item: pytest.Item) -> bool:
+    here = Path(__file__).parent
+    return item.path.is_relative_to(here) and item.path.relative_to(here).parts[0] in SLOW_ROOMS
