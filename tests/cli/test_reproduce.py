@@ -1,15 +1,19 @@
 """`colme reproduce figure3` and `harm`: what they write, and that they go on where they stopped."""
 
 import json
+import os
+from concurrent.futures import Executor
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
+from colme.cli import workers
 from colme.cli.app import run
 from colme.sim.figures import figure1, figure3, harm
 from colme.sim.figures.readings import Gain, Harm, OfBeside
 from colme.sim.scenario import Scenario
-from colme.sim.study import load
+from colme.sim.study import load, on_cluster
 
 RELAY = {"name": "relay", "algorithm": "relay", "measured": 6}
 SMALL = Scenario.build(
@@ -41,6 +45,25 @@ ROWS = [
 def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(harm, "rows", lambda **_: iter(ROWS))
     return tmp_path / "harm"
+
+
+@pytest.mark.slow
+def test_where_nobody_says_who_computes_harm_is_the_same_from_processes(
+    out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers, "WORTH_PROCESSES", 1)
+    started = []
+
+    def noted(where: str) -> AbstractContextManager[Executor]:
+        started.append(where)
+        return on_cluster(where)
+
+    monkeypatch.setattr(workers, "on_cluster", noted)
+    assert run(["reproduce", "harm", "--out", str(out)]) == 0
+    assert started == [f"local:{os.cpu_count()}"]
+    assert run(["reproduce", "harm", "--out", str(tmp_path / "one"), "--threads", "1"]) == 0
+    assert (out / "harm.json").read_bytes() == (tmp_path / "one" / "harm.json").read_bytes()
+    assert len(started) == 1
 
 
 def test_harm_is_a_table_for_people_and_for_programs(

@@ -13,15 +13,15 @@ from rich.table import Table
 
 from colme.cli import running
 from colme.cli.folder import Folder, Force
-from colme.cli.running import Out, Seed, Threads
+from colme.cli.running import Out, Seed, ThreadsIfAsked
 from colme.cli.tables import show
-from colme.cli.workers import Cluster, Workers
+from colme.cli.workers import Cluster, Workers, processes
 from colme.errors import ConfigError
 from colme.report.verdicts import worst_and_least
 from colme.sim.figures import harm as cells
 from colme.sim.figures.verdict import Verdict
 from colme.sim.scenario import Scenario
-from colme.sim.study import Checkpoint
+from colme.sim.study import Checkpoint, work
 
 MARKDOWN, DATA, PICTURE = "harm.md", "harm.json", "harm.png"
 """The files."""
@@ -30,6 +30,7 @@ _COLUMNS = ("cell", "what", "measured", "bar", "goal", "verdict")
 
 
 def harm(
+    context: typer.Context,
     out: Out,
     quick: Annotated[
         bool, typer.Option("--quick", help=f"A few cells, {cells.QUICK_RUNS} runs each.")
@@ -38,7 +39,7 @@ def harm(
         str | None, typer.Option(help="Cells that have this in their name.", metavar="WORD")
     ] = None,
     seed: Seed = 1,
-    threads: Threads = None,
+    threads: ThreadsIfAsked = None,
     cluster: Cluster = None,
     force: Force = False,
 ) -> None:
@@ -53,6 +54,8 @@ def harm(
         raise ConfigError("--only", only, f"a part of one of these: {names}")
     asked = {"command": "reproduce harm", "quick": quick, "only": only, "seed": seed}
     folder = Folder.claim(out, asked, results=[MARKDOWN, DATA, PICTURE], force=force)
+    if threads is None and cluster is None:
+        cluster = processes(context, sum(work(row.scenario) for row in chosen))
     console = running.wide_console()
     lines: list[Verdict] = []
     for number, row in enumerate(chosen, start=1):

@@ -12,10 +12,10 @@ from rich.table import Table
 from colme.cli import running
 from colme.cli.folder import Folder, Force
 from colme.cli.harm import harm
-from colme.cli.running import Out, Seed, Threads
+from colme.cli.running import Out, Seed, Threads, ThreadsIfAsked
 from colme.cli.study import schools, wards
 from colme.cli.tables import show
-from colme.cli.workers import Cluster
+from colme.cli.workers import Cluster, processes
 from colme.privacy.words import level
 from colme.report import curves, gain
 from colme.report.harm import error_and_harm
@@ -24,6 +24,7 @@ from colme.sim.figures import figure1 as paper
 from colme.sim.figures import figure2 as beyond
 from colme.sim.figures import figure3 as relayed
 from colme.sim.figures.traffic import average_bytes
+from colme.sim.study import work
 
 CLAIMS = "claims.txt"
 """All of them, one a line."""
@@ -150,6 +151,7 @@ def figure2(
 
 @reproduce.command()
 def figure3(
+    context: typer.Context,
     out: Out,
     quick: Annotated[
         bool,
@@ -162,7 +164,7 @@ def figure3(
         int | None, typer.Option(help=f"Runs.  {relayed.RUNS} if not given.", min=2)
     ] = None,
     seed: Seed = 1,
-    threads: Threads = None,
+    threads: ThreadsIfAsked = None,
     cluster: Cluster = None,
     force: Force = False,
 ) -> None:
@@ -174,6 +176,8 @@ def figure3(
     runs = runs or (relayed.QUICK_RUNS if quick else relayed.RUNS)
     scenario = relayed.study(runs, seed, quick=quick)
     folder = _claimed("figure3", out, runs, seed, force, rounds=scenario.rounds)
+    if threads is None and cluster is None:
+        cluster = processes(context, work(scenario))
     dataset = running.run(
         scenario, out=out, threads=threads, cluster=cluster, label="figure 3", name="figure3"
     )
