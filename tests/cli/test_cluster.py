@@ -82,11 +82,12 @@ def test_nothing_of_it_is_imported_unless_it_is_asked_for() -> None:
     ("cores", "work", "extra", "expected"),
     [
         (4, 10**9, True, "local:4"),
+        (64, 10**9, True, "local:8"),
         (4, 10**9, False, None),
         (1, 10**9, True, None),
         (4, 1_000, True, None),
     ],
-    ids=["much", "no extra", "one core", "little"],
+    ids=["much", "more cores than batches", "no extra", "one core", "little"],
 )
 def test_where_nobody_says_who_computes_processes_do_what_is_worth_it(
     cores: int, work: int, extra: bool, expected: str | None, monkeypatch: pytest.MonkeyPatch

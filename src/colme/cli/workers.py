@@ -57,12 +57,16 @@ WORTH_PROCESSES = 300_000
 """Run-rounds: of relay half a minute, and to start processes takes ten seconds."""
 
 
+MOST_PROCESSES = 8
+"""The batches of Figure 3: more would have nothing to do, and each takes half a gigabyte."""
+
+
 def processes(context: typer.Context, work: int) -> Workers | None:
     """One for each core, for what is Python for the most part: threads would wait for each other.
 
     None where so many run-rounds are not worth it, or the extra `cluster` is not there.
     """
-    cores = os.cpu_count() or 1
+    cores = min(os.cpu_count() or 1, MOST_PROCESSES)
     if cores == 1 or work < WORTH_PROCESSES or find_spec("distributed") is None:
         return None
     return context.with_resource(Workers(f"local:{cores}"))
