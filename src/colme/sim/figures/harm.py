@@ -173,7 +173,7 @@ def _unkind(seed: int) -> Iterator[Row]:
             "runs": MOST_RUNS,
             "rounds": 1_000,
         },
-        "M = 30": {"agents": 30},
+        "M = 30": {"agents": 30, "runs": MORE_RUNS},
         "M = 1,000": {"agents": 1_000, "asked": FEW_ASKED},
     }
     for name, fields in worlds.items():
