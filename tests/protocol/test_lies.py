@@ -125,6 +125,7 @@ def lie_of_everything(sign: float) -> ConsensusMessage:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lie", LIES.values(), ids=list(LIES))
 def test_one_message_costs_the_others_next_to_nothing(lie: Lie) -> None:
     """Trust is as without it, and no round's error is above 1.1 times Local's.

@@ -156,6 +156,7 @@ def folder(result: Results, tmp_path: Path) -> str:
     return str(tmp_path)
 
 
+@pytest.mark.slow
 def test_the_command_has_all_of_it(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--quantity", "class_mse", "--over-local", "--x", "log", "--y", "linear"]
     options += ["--algorithm", "paper, plain", "--algorithm", "local,oracle", "--epsilon", "4"]

@@ -50,6 +50,7 @@ def heights(line: Line2D) -> NDArray[np.float64]:
     return np.asarray(line.get_ydata(), dtype=np.float64)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PAGES)
 def test_a_panel_for_each_degree_and_epsilon_on_log_axes(name: str, tmp_path: Path) -> None:
     figure = page(results(), name)

@@ -166,6 +166,7 @@ def test_chunks_change_nothing(name: str, chunk: int) -> None:
     assert whole.cost() == parts.cost()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_single_precision(name: str) -> None:
     """State is double, so only the rounding of the data shows, unless it turns a decision."""

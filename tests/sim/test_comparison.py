@@ -35,6 +35,7 @@ def result() -> xr.Dataset:
     return simulate(SMALL)
 
 
+@pytest.mark.slow
 def test_every_baseline_can_be_named_in_any_scenario(result: xr.Dataset) -> None:
     assert result.algorithm.values.tolist() == ["bernstein", *BASELINES, "oracle"]
     assert np.isfinite(result.mse).all()

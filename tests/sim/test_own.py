@@ -102,6 +102,7 @@ SMALL = {
 }
 
 
+@pytest.mark.slow
 def test_a_rule_that_needs_no_means_runs_as_tables_and_one_that_does_runs_the_same() -> None:
     """Three forms of one rule: the fast way, the slower way, and real decisions: the same MSE."""
     rules = {"tables": WithinErrors(), "looking": Looking(), "deciding": Deciding()}
