@@ -45,11 +45,15 @@ def test_what_is_no_address_is_refused_first(
     assert not out.exists()
 
 
-@pytest.mark.parametrize("command", COMMANDS[:1] + COMMANDS[-1:])
-def test_threads_are_one_too_many(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("command", [*COMMANDS[:6], COMMANDS[-1]])
+def test_threads_are_one_too_many_and_no_folder_is_taken(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
     both = ["--cluster", "local:2", "--threads", "2"]
-    assert run([*command.split(), *both]) == BAD_INPUT
+    assert run([*command.format(out).split(), *both]) == BAD_INPUT
     assert "--threads: saw 2, expected none with --cluster" in capsys.readouterr().err
+    assert not out.exists()
 
 
 def test_without_the_extra_it_says_how_to_get_it(

@@ -37,6 +37,7 @@ def compare(
     settings = comparison.settings(quick=quick, seed=seed)
     files = [f"{name}.nc" for name in settings]
     asked = {"command": "compare", "quick": quick, "seed": seed}
+    running.require_one(threads, cluster)
     folder = Folder.claim(out, asked, results=files, force=force)
     results = {
         name: running.run(

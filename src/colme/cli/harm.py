@@ -53,6 +53,7 @@ def harm(
         names = ", ".join(row.name for row in cells.rows(seed=seed, quick=quick))
         raise ConfigError("--only", only, f"a part of one of these: {names}")
     asked = {"command": "reproduce harm", "quick": quick, "only": only, "seed": seed}
+    running.require_one(threads, cluster)
     folder = Folder.claim(out, asked, results=[MARKDOWN, DATA, PICTURE], force=force)
     if threads is None and cluster is None:
         cluster = processes(context, sum(work(row.scenario) for row in chosen))

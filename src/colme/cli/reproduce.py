@@ -64,6 +64,7 @@ def figure1(
     The same command resumes after an interruption.
     """
     runs = runs or (paper.QUICK_RUNS if quick else PAPER.runs)
+    running.require_one(threads, cluster)
     folder = _claimed("figure1", out, runs, seed, force, also=["theorem1.nc"])
     figure = running.run(
         paper.study(runs, seed),
@@ -120,6 +121,7 @@ def figure2(
     Same setting, same privacy, same graphs: error over time, and as a multiple of Local.
     """
     runs = runs or (beyond.QUICK_RUNS if quick else beyond.RUNS)
+    running.require_one(threads, cluster)
     folder = _claimed("figure2", out, runs, seed, force)
     dataset = running.run(
         beyond.study(runs, seed),
@@ -175,6 +177,7 @@ def figure3(
     """
     runs = runs or (relayed.QUICK_RUNS if quick else relayed.RUNS)
     scenario = relayed.study(runs, seed, quick=quick)
+    running.require_one(threads, cluster)
     folder = _claimed("figure3", out, runs, seed, force, rounds=scenario.rounds)
     if threads is None and cluster is None:
         cluster = processes(context, work(scenario))

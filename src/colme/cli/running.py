@@ -40,7 +40,7 @@ def wide_console() -> Console:
 
 
 def require_one(threads: int | None, cluster: Workers | None) -> None:
-    """Refuse threads of this process where others compute."""
+    """Refuse threads of this process where others compute; before a folder is taken."""
     if threads is not None and cluster is not None:
         raise ConfigError("--threads", threads, "none with --cluster, whose workers have their own")
 
@@ -60,7 +60,6 @@ def run(
 
     A result that is there already is not computed again: `out` is this study's (`Folder`).
     """
-    require_one(threads, cluster)
     checkpoint, path = None, None
     if out is not None:
         path = out / f"{name}.nc"
