@@ -38,3 +38,14 @@ def test_figure3_records_at_most_eighty_rounds() -> None:
     study = Study(figure3.study(), 5)
     assert len(study.recorded) <= 80
     assert study.recorded[-1] == 30_000
+
+
+def test_who_is_asked_on_a_graph_is_asked_on_the_complete_one() -> None:
+    """A number would be others on each, where those who hold the same board answer, too."""
+    pairs = [(row.scenario, row.beside) for row in harm.rows() if row.beside is not None]
+    assert len(pairs) == 5
+    for scenario, beside in pairs:
+        asked, others = (one.algorithms[0].model_dump()["measured"] for one in (scenario, beside))
+        assert isinstance(asked, list)
+        assert asked == others
+        assert len(asked) >= harm.ASKED
