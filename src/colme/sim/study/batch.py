@@ -118,7 +118,7 @@ class Batch:
 
     def sums(self) -> Sums:
         """What was recorded, summed over the runs; a row for each algorithm at each epsilon."""
-        agents = self.world.measured
+        agents = self.world.honest_agents
         mse_local = self._local_error[..., : self.runs] / agents
         measured = {cell: one for engine in self.engines for cell, one in engine.measured().items()}
         cells = [measured[cell] for cell in self.study.cells]
