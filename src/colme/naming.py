@@ -85,8 +85,7 @@ def _modules_of(text: str) -> Iterator[str]:
 
 
 def _is_installed(module: str) -> bool:
-    top = module.partition(".")[0]
-    return top in sys.stdlib_module_names and top != "__main__" or top == "colme"
+    return module.partition(".")[0] in {"colme", *sys.stdlib_module_names}
 
 
 _DIGESTS: dict[str, tuple[object, str]] = {}
