@@ -12,7 +12,7 @@ from itertools import permutations
 
 import numpy as np
 
-from colme.sim.engines.measure import FloatArray
+from colme.sim.engines.engine import FloatArray
 from colme.sim.figures.presets import PAPER
 from colme.sim.kernel.allocation import LANES
 from colme.sim.kernel.pooled import advance, answer
