@@ -72,10 +72,7 @@ class Played:
         self.world = Batch(study, 0, 1, np.float64).world
         self.squares = squares
         self.centre = study.setting.centre
-        self.profiles = [
-            replace(profile, bounds=BOUNDS)
-            for profile in study.setting.everyones(0, self.world.placed[:, 0])
-        ]
+        self.profiles = [replace(profile, bounds=BOUNDS) for profile in self.world.profiles(0)[0]]
         generator = np.random.default_rng(3)
         step = self.profiles[0].lattice_step
         spread = generator.uniform(-SIGMA, SIGMA, (ROUNDS, AGENTS)) * 3**0.5

@@ -62,7 +62,7 @@ class Player:
         # Only those whose records are on the board of somebody who may answer matter.
         self._origins = self._boards.origins
         self._own = np.searchsorted(self._origins, self._who)
-        profiles = [setting.everyones(level, placed) for placed in world.placed.T]
+        profiles = world.profiles(level)
         theirs = [profiles[0][b] for b in self._origins.tolist()]
         self._schedules = [
             weighed_blocks(profile.epsilon, names[b])
@@ -130,7 +130,7 @@ class Player:
         truth = world.truth_at(t)[self._who]
         deviation = value - truth
         # Those who were asked stand for all who are honest.
-        each = world.measured / np.maximum(weight.sum(axis=0), 1)
+        each = world.honest_agents / np.maximum(weight.sum(axis=0), 1)
 
         def total(values: Array) -> FloatArray:
             return np.asarray(each * (weight * values).sum(axis=0))
