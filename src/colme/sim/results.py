@@ -163,8 +163,22 @@ class Accessor:
 
     @property
     def title(self) -> str:
-        """What the summary is of."""
-        return f"After {int(self._result.t[-1]):,} rounds, {self._result.attrs['runs']} runs"
+        """Rounds and runs, and which errors are of few agents.
+
+        An algorithm whose answers are expensive is evaluated at some agents only. Its standard
+        errors come from as few, and are rough themselves.
+        """
+        result = self._result
+        text = f"After {int(result.t[-1]):,} rounds, {result.attrs['runs']} runs"
+        if "evaluated" not in result:  # of an earlier version
+            return text
+        fewest = result.evaluated.isel(t=-1).min(("epsilon", "degree"))
+        few = [
+            f"{label} at {number:g}"
+            for label, number in zip(fewest.algorithm.values, fewest.values.tolist(), strict=True)
+            if number < fewest.max()
+        ]
+        return f"{text}; evaluated agents of a run: {', '.join(few)}" if few else text
 
     @cached_property
     def summary(self) -> list[SummaryRow]:
