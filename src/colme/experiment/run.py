@@ -83,6 +83,10 @@ class Experiment(ABC, Generic[Part, Result]):
     def load(self, out: Path) -> Result:
         """Read what `save` wrote."""
 
+    def memory_of_part(self) -> int:
+        """Return how many bytes a part takes while it is computed, about; 0 if that is little."""
+        return 0
+
     def total_work(self) -> int:
         """Return the work of all parts."""
         return sum(map(self.work, self.parts()))
@@ -314,6 +318,10 @@ class Several(Experiment[tuple[str, Any], dict[str, Any]]):
     def work(self, part: tuple[str, Any]) -> int:
         """Return that of the experiment."""
         return self.experiments[part[0]].work(part[1])
+
+    def memory_of_part(self) -> int:
+        """Return that of the largest."""
+        return max(one.memory_of_part() for one in self.experiments.values())
 
     def compute(
         self, part: tuple[str, Any], report: Report = _silent, *, threads: int = 1

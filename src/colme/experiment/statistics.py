@@ -65,6 +65,10 @@ class BatchMean:
             np.moveaxis(np.where(there, below, 0.0) @ member.T, -1, 0),
         )
 
+    def where(self, known: NDArray[np.bool_]) -> "BatchMean":
+        """Return the same with NaN where something is not known."""
+        return BatchMean(np.where(known, self.above, np.nan), self.below)
+
     @cached_property
     def batches(self) -> NDArray[np.int64]:
         """Number of batches that count."""

@@ -9,7 +9,7 @@ from colme.configuration import validated
 from colme.errors import ColmeError, ConfigError
 from colme.explore.beliefs import Beliefs
 from colme.explore.choices import Choices, fitted
-from colme.explore.curves import growing
+from colme.explore.curves import Stopped, draw_growing
 from colme.explore.shown import (
     choices_shown,
     curves_shown,
@@ -18,7 +18,6 @@ from colme.explore.shown import (
     network_shown,
 )
 from colme.explore.society import MOST_ROUNDS, Society
-from colme.sim.study import Stopped
 
 Shown = Mapping[str, Any]
 Show = Callable[[Shown], None]
@@ -123,10 +122,7 @@ class Session:
 
         try:
             with _ONE_AT_A_TIME:
-                for curves in growing(choices.scenario(), stop):
-                    if stop.is_set():
-                        return
-                    show(curves_shown(curves))
+                draw_growing(choices.scenario(), stop, lambda curves: show(curves_shown(curves)))
         except Stopped:
             pass
         except ColmeError as error:

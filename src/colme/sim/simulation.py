@@ -24,6 +24,9 @@ from colme.sim.scenario import Scenario
 SEGMENT = 150_000_000
 """Agent-rounds computed between two reports of progress: a fraction of a second."""
 
+REPORTS = 20
+"""Reports of a batch, at least: when it reports it can be stopped."""
+
 DRAWING = 80
 """Bytes of an edge's end while a graph is drawn and held."""
 LANE = 200
@@ -117,7 +120,7 @@ class Simulation(Experiment[BatchOfRuns, xr.Dataset]):
         rounds = self.scenario.rounds
         prepared = self.prepared(part.number)
         batch = prepared.batch(part.first, part.runs, self.dtype.type, threads)
-        stride = max(1, SEGMENT // batch.work_per_round)
+        stride = max(1, min(SEGMENT // batch.work_per_round, rounds // REPORTS))
         report(0)  # a part that is not wanted any more does not begin
         for start in range(1, rounds + 1, stride):
             last = min(start + stride - 1, rounds)

@@ -1,22 +1,5 @@
-"""Studies of one's own data: would it have paid to learn together, for each site, and when?"""
+"""Studies of a table of rows: how much would each site gain by collaborating?
 
-from colme.studies.errands import ERRANDS, Errand
-from colme.studies.findings import Curve, SiteResult
-from colme.studies.inquiry import Inquiry
-from colme.studies.result import StudyResult
-from colme.studies.runner import kept_in, work
-from colme.studies.studying import answer, prepare, study
-
-__all__ = [
-    "ERRANDS",
-    "Curve",
-    "Errand",
-    "Inquiry",
-    "SiteResult",
-    "StudyResult",
-    "answer",
-    "kept_in",
-    "prepare",
-    "study",
-    "work",
-]
+- `study`: `colme.study`, and the experiment behind it; `feeds`: what sites are fed
+- `findings`: who gains; `result`, `page`, `words`, `figures`: how it is told
+"""

@@ -5,12 +5,12 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 from pydantic import Field
 
-from colme import __version__
+from colme import naming
 from colme.configuration import Table, validated
 from colme.errors import ConfigError, one_of
 from colme.graph import IntArray
@@ -20,7 +20,7 @@ from colme.sim.scenario import AnyAlgorithm
 from colme.studies.links import Links
 from colme.studies.sites import FloatArray, Sites
 
-Mode = Literal["resample", "replay"]
+MODES = ("resample", "replay")
 
 SAMPLES = 1_000
 """At each site, where rows are drawn again and again, unless told otherwise."""
@@ -42,7 +42,8 @@ class Inquiry:
 
     sites: Sites
     links: Links
-    mode: Mode
+    mode: str
+    """One of `MODES`, or the name of a custom feed."""
     epsilons: tuple[float, ...]
     algorithms: tuple[AlgorithmTable, ...]
     runs: int
@@ -57,24 +58,20 @@ class Inquiry:
         for values in self.sites.values:
             rows.update(values.tobytes())
         edges = self.links.edges
+        algorithms = [json.loads(table.model_dump_json()) for table in self.algorithms]
         return {
             "rows": rows.hexdigest()[:16],
             "bounds": list(self.sites.bounds),
             "degree": self.links.degree,
             "edges": edges and hashlib.sha256(repr(edges).encode()).hexdigest()[:16],
             "mode": self.mode,
+            "sources": naming.sources({"rule": self.mode, "algorithms": algorithms}),
             "epsilon": list(self.epsilons),
-            "algorithms": [json.loads(table.model_dump_json()) for table in self.algorithms],
+            "algorithms": algorithms,
             "runs": self.runs,
             "samples": self.samples,
             "seed": self.seed,
         }
-
-    @property
-    def identity(self) -> str:
-        """A name that no other question and no other version has."""
-        everything = json.dumps([__version__, self.facts]).encode()
-        return hashlib.sha256(everything).hexdigest()[:16]
 
     @property
     def profiles(self) -> list[Profile]:
@@ -85,7 +82,7 @@ class Inquiry:
     @property
     def paces(self) -> FloatArray | None:
         """[sites]: samples a round, where rows are replayed."""
-        if self.mode == "resample":
+        if self.mode != "replay":
             return None
         fed = fed_rows(self.sites.counts)
         return np.asarray(fed / fed.max())
@@ -108,8 +105,9 @@ def asked(
     seed: int,
 ) -> Inquiry:
     """From what people give."""
-    if mode not in get_args(Mode):
-        raise ConfigError("mode", mode, one_of(mode, list(get_args(Mode))))
+    if mode not in MODES and not naming.is_own(mode):
+        expected = f"{one_of(mode, MODES)}, or module:attribute of a feed of your own"
+        raise ConfigError("mode", mode, expected)
     if mode == "replay":
         if samples is not None:
             expected = "none: a replay has as many as there are rows"
@@ -118,7 +116,7 @@ def asked(
     question = Inquiry(
         sites=sites,
         links=links,
-        mode="replay" if mode == "replay" else "resample",
+        mode=mode,
         epsilons=epsilons,
         algorithms=_tables(algorithm, mode),
         runs=at_least(2, "runs", RUNS if runs is None else runs),
