@@ -20,9 +20,9 @@ from statistics import median
 
 import numpy as np
 
+from colme.sim import kernel
 from colme.sim.engines import PaperEngine
 from colme.sim.engines.paper import kernel_algorithms
-from colme.sim.kernel import allocation
 from colme.sim.kernel.simd import form_of
 from colme.sim.scenario import Scenario
 from colme.sim.speed import microseconds_per_run_round
@@ -41,11 +41,11 @@ def plain_numpy(degree: int, rounds: int = 2000) -> float:
     )
     study, form = Study(scenario, degree), form_of(np.float64, 1)
     graph = scenario.draw_graph(degree, 0)
-    edges = allocation.new_graph(graph.indptr, graph.indices)
+    edges = kernel.new_graph(graph.indptr, graph.indices)
     population = study.origin(scenario.draw_classes(0)[:, None], form)
     entrants, prepared = study.entrants[PaperEngine], study.prepared[PaperEngine]
     algorithms = kernel_algorithms(study.setting, entrants, prepared, edges, form)
-    schedule = allocation.new_schedule(rounds, [rounds])
+    schedule = kernel.new_schedule(rounds, [rounds])
     truth, spread = population.location[:, 0], population.spread[:, 0]
     generator = np.random.default_rng(1)
     start = time.thread_time()

@@ -14,7 +14,7 @@ import numpy as np
 
 from colme.sim.engines.measure import FloatArray
 from colme.sim.figures.presets import PAPER
-from colme.sim.kernel.allocation import LANES
+from colme.sim.kernel.arrays import LANES
 from colme.sim.kernel.pooled import advance, answer
 from colme.sim.kernel.pooled_arrays import draw_units, new_pool, new_pool_state
 from colme.sim.kernel.simd import form_of, register_of

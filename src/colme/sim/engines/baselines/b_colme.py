@@ -18,14 +18,14 @@ over the neighbours l kept in round t and all h with t - 1 - h > 0.
 
 # mypy: disable-error-code="misc, untyped-decorator"
 
-from typing import Any, Literal
+from typing import Literal
 
-import numba
 import numpy as np
 from pydantic import Field
 
 from colme.errors import ConfigError
 from colme.graph import Graph
+from colme.inference.compiled import jit
 from colme.sim.engines.baselines.baseline import COUNT_BYTES, MEAN_BYTES, Run
 from colme.sim.engines.baselines.contest import BaselineTable
 from colme.sim.engines.baselines.radius import (
@@ -37,8 +37,6 @@ from colme.sim.engines.baselines.radius import (
 )
 from colme.sim.engines.engine import Cost
 from colme.sim.engines.measure import Array
-
-njit: Any = numba.njit
 
 
 class BColme:
@@ -103,7 +101,7 @@ class BColmeTable(BaselineTable):
         return BColme(run.graph, sigma=run.sigma, delta=self.delta, depth=self.depth)
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _advance(
     first: int,
     data: Array,

@@ -20,12 +20,12 @@ classes are given, also in the round after the last wrong edge went, from when o
 # mypy: disable-error-code="misc, untyped-decorator"
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
-import numba
 import numpy as np
 
 from colme.graph import Graph, IntArray
+from colme.inference.compiled import jit
 from colme.sim.engines.baselines.baseline import COUNT_BYTES, MEAN_BYTES, Run
 from colme.sim.engines.baselines.contest import BaselineTable
 from colme.sim.engines.baselines.radius import (
@@ -37,8 +37,6 @@ from colme.sim.engines.baselines.radius import (
 )
 from colme.sim.engines.engine import Cost
 from colme.sim.engines.measure import Array
-
-njit: Any = numba.njit
 
 
 class CColme:
@@ -128,7 +126,7 @@ class CColmeTable(BaselineTable):
         )
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _advance(
     first: int,
     data: Array,
@@ -184,7 +182,7 @@ def _advance(
             mean[a] = row[a]
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _drop(
     a: int,
     x: float,

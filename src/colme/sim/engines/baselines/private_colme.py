@@ -12,18 +12,16 @@ nothing new and is left out.
 from collections.abc import Callable
 from typing import Any, ClassVar, Literal, Self
 
-import numba
 import numpy as np
 from pydantic import model_validator
 
+from colme.inference.compiled import jit
 from colme.rules.decision import Bernstein, Theta, nearest_paper_theta, theta_from
 from colme.rules.release import Profile, Release, laplace_scale
 from colme.sim.engines.baselines.baseline import COUNT_BYTES, MEAN_BYTES, Run
 from colme.sim.engines.baselines.contest import BaselineTable
 from colme.sim.engines.engine import Cost
 from colme.sim.engines.measure import Array
-
-njit: Any = numba.njit
 
 
 class PrivateColme:
@@ -96,7 +94,7 @@ class PrivateColmeTable(BaselineTable):
         return PrivateColme(run.graph.agents, profile=run.profile, theta=theta)
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _advance(
     data: Array,
     noise: Array,
@@ -121,7 +119,7 @@ def _advance(
             answers[i, a] = (data[i, a] + weight * top[a]) / (1.0 + weight * bottom[a])
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _add(released: Array, other: float, threshold: float, top: Array, bottom: Array) -> None:
     for a in range(len(released)):
         accepted = abs(released[a] - other) < threshold

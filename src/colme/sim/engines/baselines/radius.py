@@ -3,17 +3,15 @@
 # mypy: disable-error-code="misc, untyped-decorator"
 
 from math import inf, log, sqrt
-from typing import Annotated, Any
+from typing import Annotated
 
-import numba
 import numpy as np
 from pydantic import Field
 
 from colme.errors import ConfigError
 from colme.graph import Graph
+from colme.inference.compiled import jit
 from colme.sim.engines.measure import Array
-
-njit: Any = numba.njit
 
 Delta = Annotated[float, Field(gt=0, le=1)]
 """The confidence level of the three, as an option."""
@@ -34,7 +32,7 @@ def radii(first: int, rounds: int, sigma: float, gamma: float) -> Array:
     return np.array([confidence_radius(first + i, sigma, gamma) for i in range(rounds)])
 
 
-@njit(cache=True, nogil=True)
+@jit
 def optimistic_distance(mean_a: float, mean_b: float, radius_a: float, radius_b: float) -> float:
     """How far apart the true means are at least; b looks to be of a's class iff this is <= 0."""
     return abs(mean_a - mean_b) - radius_a - radius_b
