@@ -14,7 +14,7 @@ import numpy as np
 
 from colme.inference.cells import Cells, cells
 from colme.inference.compiled import compiled
-from colme.inference.em import LEAST_SPREAD, Floats, best_split, em, larger, renewed
+from colme.inference.em import LEAST_SPREAD, Floats, larger, renewed
 from colme.inference.partition import partition
 
 WORTH = 0.5

@@ -4,6 +4,7 @@ Each distribution is a table of a scenario, with the options that it has.
 """
 
 import csv
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 from scipy import stats
 
 from colme.configuration import Table, of_kind
@@ -66,8 +67,13 @@ class Distribution(Table):
         """The shape for the class of this number, with this mean."""
         raise NotImplementedError
 
+    @property
+    def contents(self) -> Sequence[float] | None:
+        """Numbers in the file that it reads; None if it reads no file."""
+        return None
+
     def with_file_read(self) -> Self:
-        """The same, without a file."""
+        """Return the same distribution, without a file."""
         return self
 
 
@@ -169,36 +175,46 @@ class Empirical(Distribution):
     column: str | None = None
     """Of a CSV that has more than one."""
 
+    _read: list[float] | None = PrivateAttr(None)
+    """Contents of the file, read once: an edit while runs are computed must not mix two samples."""
+
     @model_validator(mode="after")
     def _one_of_both(self) -> Self:
         if (self.file is None) == (self.values is None):
             raise ConfigError("distribution", "empirical", "a file or a list of values with it")
+        if self.file is not None:
+            self._read = self._numbers_in(self.file)
         return self
+
+    @property
+    def contents(self) -> Sequence[float] | None:
+        """Numbers in the file."""
+        return self._read
 
     def around(self, mean: float, number: int = 0) -> Shape:
         """The same for every mean."""
-        values = self._sample()
+        values = self._read or self.values or []
         if len(set(values)) < 2 or not np.isfinite(values).all():
             raise ConfigError("data.values", values[:5], "at least two different finite numbers")
         return _steps(np.sort(np.asarray(values, dtype=np.float64)))
 
     def with_file_read(self) -> Self:
         """As a list of values."""
-        if self.file is None:
+        if self._read is None:
             return self
-        return self.model_copy(update={"values": self._sample(), "file": None, "column": None})
+        return type(self)(distribution="empirical", values=self._read)
 
-    def _sample(self) -> list[float]:
-        if self.file is None:
-            return self.values or []
+    def _numbers_in(self, file: Path) -> list[float]:
         try:
-            text = self.file.read_text(encoding="utf-8-sig")
+            text = file.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError("data.file", str(self.file), f"a file to read ({error})") from None
+            raise ConfigError("file", str(file), f"a file to read ({error})") from None
         try:
             return [float(word) for word in self._words(text)]
+        except ConfigError:
+            raise
         except ValueError as error:
-            raise ConfigError("data.file", str(self.file), f"numbers only ({error})") from None
+            raise ConfigError("file", str(file), f"numbers only ({error})") from None
 
     def _words(self, text: str) -> list[str]:
         """All of them, or a column of a CSV."""
@@ -208,7 +224,7 @@ class Empirical(Distribution):
         if self.column is None and len(header) == 1:
             return [word for row in rows for word in row]
         if self.column not in header:
-            raise ConfigError("data.column", self.column, f"one of {', '.join(header)}")
+            raise ConfigError("column", self.column, f"one of {', '.join(header)}")
         place = header.index(self.column)
         return [row[place] for row in rows if row]
 
