@@ -10,7 +10,7 @@ import xarray as xr
 from rich.console import Console
 from rich.table import Table
 
-from colme import naming
+from colme import plugins
 from colme.cli import folder as folders
 from colme.cli import running
 from colme.cli.folder import Folder, Force
@@ -90,7 +90,7 @@ def simulate(
         "seed": seed,
     }
     given = {name: value for name, value in fields.items() if value is not None}
-    naming.search_in(Path.cwd())
+    plugins.search_in(Path.cwd())
     if scenario is None:
         study = Scenario.build(**given)
     elif scenario in PRESETS:

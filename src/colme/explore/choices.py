@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from colme.configuration import Table
+from colme.config import Table
 from colme.sim.scenario import Scenario
 
 MOST_IN_A_NETWORK = 60

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-from colme.configuration import validated
+from colme.config import validated
 from colme.errors import ColmeError, ConfigError
 from colme.explore.choices import Choices, fitted
 from colme.explore.export import as_toml

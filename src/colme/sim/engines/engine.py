@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from colme.configuration import Table
+from colme.config import Table
 from colme.graph import Graph, IntArray
 from colme.rules.release import Profile
 from colme.sim.engines.claims import Claims

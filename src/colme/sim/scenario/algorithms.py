@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Union, get_args
 
 from pydantic import BeforeValidator, Discriminator, Tag
 
-from colme import naming
+from colme import plugins
 from colme.algorithms import ALIASES, resolved
 from colme.errors import ConfigError, one_of
 from colme.protocol.algorithm import Algorithm
@@ -53,14 +53,14 @@ def as_fields(value: Any) -> Any:
         return {**fields, "algorithm": "paper", "rule": algorithm}
     if isinstance(algorithm, str):
         algorithm = resolved(algorithm)
-        if algorithm not in _BY_NAME and not naming.is_own(algorithm):
+        if algorithm not in _BY_NAME and not plugins.is_own(algorithm):
             raise ConfigError("algorithm", algorithm, one_of(algorithm, [*NAMES, OWN]))
     return fields | {"algorithm": algorithm}
 
 
 def _is_rule(value: Any) -> bool:
     """Whether it is a rule of the user's own, which the paper's algorithm can decide by."""
-    found = naming.load("algorithm", value) if naming.is_own(value) else value
+    found = plugins.load("algorithm", value) if plugins.is_own(value) else value
     return isinstance(found, DecisionRule) or (
         isinstance(found, type) and issubclass(found, DecisionRule)
     )

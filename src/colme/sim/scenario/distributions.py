@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 from scipy import stats
 
-from colme.configuration import Table, of_kind
+from colme.config import Table, of_kind
 from colme.errors import ConfigError
 from colme.rules.bernstein import bounded_parameter, gaussian_parameter, uniform_parameter
 

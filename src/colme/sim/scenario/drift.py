@@ -8,7 +8,7 @@ import numpy as np
 from numpy.random import Generator
 from pydantic import BeforeValidator, Field
 
-from colme.configuration import Table, of_kind
+from colme.config import Table, of_kind
 from colme.graph import IntArray
 from colme.sim.engines import BLOCK, Course, FloatArray, Jumped, Walked
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 from numpy.random import Generator, default_rng
 from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 
-from colme.configuration import Table, of_kind
+from colme.config import Table, of_kind
 from colme.errors import ConfigError
 from colme.graph import Graph
 from colme.sim import graphs

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from colme.configuration import Table, of_kind
+from colme.config import Table, of_kind
 from colme.errors import ConfigError
 from colme.sim.engines import FloatArray, Moment
 

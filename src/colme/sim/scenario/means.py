@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from numpy.random import Generator
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 
-from colme.configuration import Table
+from colme.config import Table
 from colme.errors import ConfigError, one_of
 from colme.sim.scenario.distributions import FloatArray
 

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Self
 import numpy as np
 from pydantic import Field, TypeAdapter
 
-from colme import naming
-from colme.configuration import Table, errors_named, plain, read_toml
+from colme import plugins
+from colme.config import Table, errors_named, plain, read_toml
 from colme.errors import ConfigError
 from colme.graph import Graph, IntArray
 from colme.rules.release import Profile, largest_variance
@@ -106,7 +106,7 @@ class Scenario(Table):
         """From a TOML file; files and modules that it names are looked for beside it."""
         path = Path(path)
         fields = read_toml("scenario", path)
-        naming.search_in(path.parent)
+        plugins.search_in(path.parent)
         for table in ("graph", "data"):
             spec = fields.get(table)
             if isinstance(spec, dict) and isinstance(spec.get("file"), str):
@@ -137,7 +137,7 @@ class Scenario(Table):
             if contents is not None:
                 digest = hashlib.sha256(json.dumps(contents).encode()).hexdigest()
                 fields[name]["file"] = f"sha256 {digest}"
-        return fields | {"sources": naming.sources(fields["algorithms"])}
+        return fields | {"sources": plugins.sources(fields["algorithms"])}
 
     def _check(self) -> None:
         labels = [algorithm.label for algorithm in self.algorithms]
