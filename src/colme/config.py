@@ -1,14 +1,25 @@
-"""Configuration from TOML or keyword arguments: validated, with errors that name the field."""
+"""Configuration from TOML or keyword arguments: validated tables, with errors that name the field.
+
+Every `Table` turns the first thing that is wrong with it into a `ConfigError` about its own field;
+the table around it puts the name of the place in front. So an error says `algorithms.0.rule`,
+whatever unions and validators lie between, and nothing has to be read out of pydantic's places.
+"""
 
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from types import UnionType
-from typing import Any, Literal, TypeVar, get_args, get_origin
+from typing import Any, Self, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    GetCoreSchemaHandler,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import CoreSchema, core_schema
 
 from colme.errors import ConfigError, UnknownOption, one_of
 
@@ -20,77 +31,53 @@ class Table(BaseModel):
         frozen=True, extra="forbid", ser_json_inf_nan="strings", use_attribute_docstrings=True
     )
 
+    @model_validator(mode="wrap")
+    @classmethod
+    def _errors_name_the_field(cls, given: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        try:
+            return handler(given)
+        except ValidationError as error:
+            raise first_of(error, cls) from None
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Return a copy with some fields replaced, validated like any other table.
+
+        pydantic's own takes whatever it is given.
+        """
+        if not update:
+            return super().model_copy(deep=deep)
+        given = {name: getattr(self, name) for name in self.model_fields_set}
+        return validated(type(self), {**given, **update})
+
 
 TableT = TypeVar("TableT", bound=Table)
 
 
-def of_kind(tag: str, default: str) -> Callable[[Any], Any]:
-    """For tables told apart by `tag`: a name alone is one, and none is the default."""
-
-    def with_tag(value: Any) -> Any:
-        if isinstance(value, str):
-            value = {tag: value}
-        if isinstance(value, dict):
-            return {tag: default} | {key: one for key, one in value.items() if one is not None}
-        return value
-
-    return with_tag
-
-
-def plain(value: Any) -> Any:
-    """Arrays, ranges and numbers of numpy as the lists and numbers that tables are made of."""
-    if isinstance(value, Mapping):
-        return {key: plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple | range):
-        return [plain(one) for one in value]
-    # numpy and pandas have it in common; that of a number is a number.
-    return value.tolist() if hasattr(value, "tolist") else value
-
-
-def read_toml(field: str, path: Path) -> dict[str, Any]:
-    """The content of a TOML file; `field` names it in errors."""
-    try:
-        return tomllib.loads(path.read_text())
-    except OSError as error:
-        raise ConfigError(field, str(path), f"a TOML file to read ({error.strerror})") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(field, str(path), f"valid TOML ({error})") from None
-
-
 def validated(kind: type[TableT], fields: Mapping[str, Any]) -> TableT:
-    """The table with these fields, or a ConfigError with the first thing wrong."""
-    with errors_named(kind):
-        return kind.model_validate(dict(fields))
-
-
-@contextmanager
-def errors_named(kind: type[Table]) -> Iterator[None]:
-    """What is wrong with a table comes as a ConfigError: the first, with the name of its field."""
+    """Return the table with these fields, or raise a ConfigError with the first thing wrong."""
     try:
-        yield
+        return kind.model_validate(dict(fields))
     except ValidationError as error:
-        raise _first_of(error, kind) from None
+        raise first_of(error, kind) from None
 
 
-def _first_of(error: ValidationError, kind: type[Table]) -> ConfigError:
+def first_of(error: ValidationError, kind: type[Table]) -> ConfigError:
+    """Return the first thing wrong with a table, by the name of its field."""
     first = error.errors()[0]
-    place, tables = _place_of(first["loc"], kind)
-    field = ".".join(map(str, place))
+    # A field of this table, maybe numbers within a list; the rest are pydantic's names of types.
+    place = [str(part) for n, part in enumerate(first["loc"]) if n == 0 or isinstance(part, int)]
+    field = ".".join(place)
     match first["type"]:
         case "missing":
             return ConfigError(field, None, "it to be given")
         case "extra_forbidden":
-            return _unknown(field, str(place[-1]), tables)
-        case "union_tag_invalid":
-            context = first["ctx"]
-            known = [one.strip("'") for one in str(context["expected_tags"]).split(", ")]
-            name, tag = context["discriminator"].strip("'"), str(context["tag"])
-            return ConfigError(f"{field}.{name}", tag, one_of(tag, known))
-        case "value_error" if isinstance(told := first["ctx"]["error"], ConfigError):
-            told.field = f"{field}.{told.field}" if field else told.field
-            return told
-        case _:
-            return ConfigError(field, first["input"], _expected(first))
+            return unknown_field(field, list(kind.model_fields))
+        case "value_error" if isinstance(inner := first["ctx"]["error"], ConfigError):
+            inner.field = ".".join([*place, inner.field])
+            return inner
+        case other:
+            words = first["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+            return ConfigError(field, first["input"], _IN_WORDS.get(other, words))
 
 
 _IN_WORDS = {
@@ -102,80 +89,73 @@ _IN_WORDS = {
 }
 
 
-def _expected(first: ErrorDetails) -> str:
-    if first["type"] in _IN_WORDS:
-        return _IN_WORDS[first["type"]]
-    return first["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+def unknown_field(name: str, known: list[str]) -> ConfigError:
+    """Return the error about a field that no table has, which may be a slip."""
+    return ConfigError(name, f"a field called {name!r}", one_of(name, sorted(known)))
 
 
-def _unknown(field: str, name: str, tables: "_Tables") -> ConfigError:
-    """A field that is not there: another kind of the same thing may have it, or it is a slip."""
-    own = sorted(tables.chosen.model_fields)
-    if tables.tag is not None:
-        if name in {one for table in tables.union for one in table.model_fields}:
-            return UnknownOption(field, tables.tag, _options_of(tables.chosen))
-        own = sorted({*own, *(one for table in tables.union for one in table.model_fields)})
-    return ConfigError(field, f"a field called {name!r}", one_of(name, own))
+@dataclass(frozen=True, slots=True)
+class KindBy:
+    """Annotates a union of tables that a field, `tag`, tells apart.
+
+    A name alone stands for a table with nothing else in it; a table without a tag is of the default
+    kind. An option of another kind is an error that lists those of the chosen one.
+    """
+
+    tag: str
+    default: str | None = None
+
+    def __get_pydantic_core_schema__(self, union: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        kinds = {get_args(one.model_fields[self.tag].annotation)[0]: one for one in get_args(union)}
+        return core_schema.no_info_before_validator_function(
+            lambda value: self.pick(kinds, value), handler(union)
+        )
+
+    def pick(self, kinds: Mapping[str, type[Table]], value: Any) -> Any:
+        """Return the table that a name or fields stand for; a table as it is."""
+        if isinstance(value, Table):
+            return value
+        if not isinstance(value, str | Mapping):
+            raise ValueError(f"a table, or one of {', '.join(kinds)}")
+        given = {self.tag: value} if isinstance(value, str) else value
+        fields = {self.tag: self.default} | {k: v for k, v in given.items() if v is not None}
+        name = fields[self.tag]
+        if name not in kinds:
+            raise ConfigError(self.tag, name, one_of(str(name), list(kinds)))
+        _require_options_of(kinds, name, self.tag, fields)
+        return validated(kinds[name], fields)
 
 
-def _options_of(table: type[Table]) -> list[str]:
-    """Its fields, but for the one that says which table it is, and what it is called."""
-    return sorted(
-        name
-        for name, field in table.model_fields.items()
-        if name != "name" and len(literals(field.annotation)) != 1
-    )
+def _require_options_of(
+    kinds: Mapping[str, type[Table]], name: str, tag: str, fields: Mapping[str, Any]
+) -> None:
+    """Refuse an option that the chosen kind does not have."""
+    own = kinds[name].model_fields
+    if kinds[name].model_config.get("extra") == "allow":
+        return
+    every = {option for kind in kinds.values() for option in kind.model_fields}
+    for option in fields:
+        if option in every and option not in own:
+            raise UnknownOption(option, name, sorted({*own} - {tag, "name"}))
+        if option not in own:
+            raise unknown_field(option, list(every))
 
 
-def literals(annotation: Any) -> tuple[Any, ...]:
-    """The values that it allows, where it lists them."""
-    return get_args(annotation) if get_origin(annotation) is Literal else ()
+def plain(value: Any) -> Any:
+    """Return arrays, ranges and numbers of numpy as the lists and numbers of tables."""
+    if isinstance(value, Mapping):
+        return {key: plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple | range):
+        return [plain(one) for one in value]
+    # numpy and pandas have it in common; that of a number is a number.
+    return value.tolist() if hasattr(value, "tolist") else value
 
 
-class _Tables:
-    """The innermost table on the way to a place; with its tag where it is one of a union."""
-
-    def __init__(self, chosen: type[Table]) -> None:
-        self.chosen = chosen
-        self.union: list[type[Table]] = [chosen]
-        self.tag: str | None = None
-
-
-def _place_of(
-    loc: tuple[int | str, ...], kind: type[Table]
-) -> tuple[tuple[int | str, ...], _Tables]:
-    """The place as its author knows it, without pydantic's tags of unions."""
-    place: list[int | str] = []
-    found = _Tables(kind)
-    for part in loc:
-        field = found.chosen.model_fields.get(str(part))
-        if field is not None:
-            place.append(part)
-            inside = list(tables_in(field.annotation))
-            if inside:
-                found = _Tables(inside[0])
-                found.union = inside
-        elif len(found.union) > 1 and found.tag is None and isinstance(part, str):
-            found.chosen = _tagged(found.union, part)
-            found.tag = part
-        else:
-            place.append(part)
-    return tuple(place), found
-
-
-def _tagged(tables: list[type[Table]], tag: str) -> type[Table]:
-    """The one with a field that says this and nothing else; the last one takes whatever is left."""
-    for table in tables:
-        for field in table.model_fields.values():
-            if tag in literals(field.annotation):
-                return table
-    return tables[-1]
-
-
-def tables_in(annotation: Any) -> Iterator[type[Table]]:
-    """The kinds of tables that a field may be."""
-    if isinstance(annotation, type) and issubclass(annotation, Table):
-        yield annotation
-    elif get_args(annotation) or isinstance(annotation, UnionType):
-        for option in get_args(annotation):
-            yield from tables_in(option)
+def read_toml(field: str, path: Path) -> dict[str, Any]:
+    """Return the content of a TOML file; `field` names it in errors."""
+    try:
+        return tomllib.loads(path.read_text())
+    except OSError as error:
+        raise ConfigError(field, str(path), f"a TOML file to read ({error.strerror})") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(field, str(path), f"valid TOML ({error})") from None

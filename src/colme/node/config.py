@@ -20,7 +20,7 @@ from pydantic import (
 
 from colme import plugins
 from colme.algorithms import ALGORITHMS, ALIASES, IN_ROUNDS, named, resolved
-from colme.config import Table, read_toml, validated
+from colme.config import KindBy, Table, read_toml, validated
 from colme.errors import ConfigError, UnknownOption, one_of
 from colme.protocol.algorithm import Algorithm
 from colme.protocol.board.identity import BoardIdentity
@@ -267,9 +267,7 @@ class SyntheticSource(Table):
     noise_seed: int | None = Field(None, ge=0)
 
 
-Source = Annotated[
-    StdinSource | FileSource | HttpSource | SyntheticSource, Field(discriminator="kind")
-]
+Source = Annotated[StdinSource | FileSource | HttpSource | SyntheticSource, KindBy("kind")]
 
 
 class Owner(Table):

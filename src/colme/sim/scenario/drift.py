@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 import numpy as np
 from numpy.random import Generator
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
-from colme.config import Table, of_kind
+from colme.config import KindBy, Table
 from colme.graph import IntArray
 from colme.sim.engines import BLOCK, Course, FloatArray, Jumped, Walked
 
@@ -86,9 +86,7 @@ class Walk(Drift):
         return Walked(steps, alike if self.of == "classes" else alone)
 
 
-AnyDrift = Annotated[
-    Annotated[Jump | Walk, Field(discriminator="kind")], BeforeValidator(of_kind("kind", "jump"))
-]
+AnyDrift = Annotated[Jump | Walk, KindBy("kind", default="jump")]
 """One of them, by its name."""
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 from numpy.random import Generator, default_rng
 from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 
-from colme.config import Table, of_kind
+from colme.config import KindBy, Table
 from colme.errors import ConfigError
 from colme.graph import Graph
 from colme.sim import graphs
@@ -212,10 +212,7 @@ class Listed(Family):
 
 
 GraphFamily = Annotated[
-    Annotated[
-        RandomRegular | ErdosRenyi | SmallWorld | ScaleFree | Grid | Complete | Listed,
-        Field(discriminator="family"),
-    ],
-    BeforeValidator(of_kind("family", "random-regular")),
+    RandomRegular | ErdosRenyi | SmallWorld | ScaleFree | Grid | Complete | Listed,
+    KindBy("family", default="random-regular"),
 ]
 """One of them, by its name."""
