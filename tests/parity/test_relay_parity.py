@@ -214,7 +214,7 @@ def test_whoever_is_asked_stands_for_all_who_hold_the_same_board() -> None:
         player.advance(cast(Chunk, part), played.units)
         weights = []
         for asked in range(AGENTS):
-            player._is_asked = np.arange(AGENTS) == asked
+            player._is_asked = (np.arange(AGENTS) == asked)[:, None]
             weights.append(player._answers(last, means[last - 1])[1])
             groups.add(np.count_nonzero(weights[-1]))
         np.testing.assert_allclose(np.sum(weights, axis=0), 1)

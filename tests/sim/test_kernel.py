@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from benchmarks.numpy_round import Neighbours, run
 from colme.graph import Graph
 from colme.rules.bernstein import uniform_parameter
 from colme.rules.decision import RULES, Situation, ThresholdRule
@@ -31,7 +32,6 @@ from colme.sim.kernel.simd import form_of
 from colme.sim.kernel.stream import feed
 from colme.sim.scenario import Scenario
 from colme.sim.study import Study
-from numpy_round import Neighbours, run
 
 ROUNDS = 150
 DEGREE = 4

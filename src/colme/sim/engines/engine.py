@@ -333,8 +333,8 @@ class AlgorithmTable(Table):
         """Whether agents may lie; else it is not known what that would do."""
         return False
 
-    def check(self, agents: int) -> None:
-        """Whether its options fit so many agents."""
+    def check(self, agents: int, dishonest: int = 0) -> None:
+        """Raise ConfigError if the options do not fit so many agents, of which some lie."""
 
     @property
     def label(self) -> str:
@@ -396,6 +396,8 @@ class Engine(ABC):
         self.record: dict[Cell, Record] = {
             (table.label, level): new_record(rows, world.runs) for table, level in entrants
         }
+        for record in self.record.values():
+            record["evaluated"][:] = world.honest_agents
         self._answered: dict[Cell, Answered] = {}
 
     @property

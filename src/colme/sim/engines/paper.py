@@ -292,8 +292,8 @@ class PaperTable(AlgorithmTable):
             raise ConfigError(error.field, seen, one_of(error.field, known)) from None
         return self
 
-    def check(self, agents: int) -> None:
-        """Whether the rule's options do."""
+    def check(self, agents: int, dishonest: int = 0) -> None:
+        """Raise ConfigError if the rule's options do not fit so many agents."""
         self.rule_in(Situation(agents=agents, degree=1, epsilon=1))
 
     @property

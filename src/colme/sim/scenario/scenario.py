@@ -237,7 +237,7 @@ class Scenario(Table):
         """Whether an algorithm's own options fit this many agents."""
         for number, table in enumerate(self.algorithms):
             try:
-                table.check(self.agents)
+                table.check(self.agents, self.liars.among(self.agents) if self.liars else 0)
             except ConfigError as error:
                 error.field = f"algorithms.{number}.{error.field}"
                 raise
