@@ -23,8 +23,8 @@ from colme.rules.decision import (
 )
 from colme.sim.engines import PaperTable, RelayTable, TrackingTable
 from colme.sim.figures.presets import PAPER
+from colme.sim.graphs import RandomRegular
 from colme.sim.scenario import Scenario
-from colme.sim.scenario.families import RandomRegular
 from colme.sim.study import simulate
 
 TOML = """

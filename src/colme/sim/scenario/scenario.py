@@ -15,12 +15,18 @@ from colme.config import Table, first_of, plain, read_toml
 from colme.errors import ConfigError
 from colme.graph import Graph, IntArray
 from colme.rules.release import Profile, largest_variance
-from colme.sim import graphs
 from colme.sim.engines import BoolArray, FloatArray
+from colme.sim.graphs import (
+    Family,
+    GraphFamily,
+    Listed,
+    OneOrMore,
+    RandomRegular,
+    random_classes,
+)
 from colme.sim.scenario.algorithms import AnyAlgorithm
 from colme.sim.scenario.distributions import Data, Shape, Uniform, WithSigma
 from colme.sim.scenario.drift import AnyDrift, Jump
-from colme.sim.scenario.families import Family, GraphFamily, Listed, OneOrMore, RandomRegular
 from colme.sim.scenario.liars import AnyLying
 from colme.sim.scenario.means import DrawnMeans, Means
 
@@ -335,7 +341,7 @@ class Scenario(Table):
         if isinstance(self.means, DrawnMeans):
             return np.zeros(self.agents, np.int64)
         generator = np.random.default_rng([self.seed, _CLASSES, run])
-        return graphs.random_classes(self.agents, len(self.means), generator)
+        return random_classes(self.agents, len(self.means), generator)
 
     def draw_means(self, run: int) -> FloatArray:
         """Everybody's mean at the beginning of one run."""
