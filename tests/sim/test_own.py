@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from colme import naming
+from colme import plugins
 from colme.errors import ConfigError
 from colme.network import Network
 from colme.privacy.mechanism import SeededLaplace
@@ -266,7 +266,7 @@ class Slotted(ThresholdRule):
 
 
 def test_the_identity_of_a_rule_is_all_its_fields_in_one_order() -> None:
-    assert naming.fields_of(Slotted(2.0)) == {"members": ["a", "b", "c"], "width": 2.0}
+    assert plugins.fields_of(Slotted(2.0)) == {"members": ["a", "b", "c"], "width": 2.0}
 
 
 def unsound(threshold: Callable[[Release, Release], Any]) -> ThresholdRule:
@@ -347,14 +347,14 @@ class LogTheta:
 def test_rules_that_differ_have_different_identities() -> None:
     """Else a study would resume another's, and neighbours agree on what they do not share."""
     power, log = Bernstein(PowerTheta(3, 0.2)), Bernstein(LogTheta(3, 0.2))
-    assert naming.plain_rule(power) != naming.plain_rule(log)
-    assert naming.rule_from(naming.plain_rule(log), {}) == log
+    assert plugins.plain_rule(power) != plugins.plain_rule(log)
+    assert plugins.rule_from(plugins.plain_rule(log), {}) == log
     for theta in (lambda t: 1 / t, partial(min, 2)):
         with pytest.raises(ConfigError) as refused:
             Scenario.build(algorithms=[{"algorithm": "paper", "rule": Bernstein(theta)}])
         assert refused.value.field.endswith("rule.theta")
     wide = WithinErrors(float("inf"))
-    assert naming.plain_rule(wide)["errors"] == {"object": "math:inf"}
+    assert plugins.plain_rule(wide)["errors"] == {"object": "math:inf"}
 
 
 def test_a_rule_that_is_asked_in_python_is_not_taken_for_a_fast_one() -> None:

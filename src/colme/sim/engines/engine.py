@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from colme.configuration import Table
+from colme.config import Table
 from colme.graph import Graph, IntArray
 from colme.rules.release import Profile
 from colme.sim.engines.liars import Claims, Liars
