@@ -12,7 +12,6 @@ from typing import Annotated, Any
 import typer
 
 from colme import __version__
-from colme.cli.interruption import Interrupted
 from colme.errors import ColmeError, needs
 
 BAD_INPUT = 2
@@ -51,10 +50,6 @@ COMMANDS = {
     ),
     "plot": Offer(
         "sim", "Draw a result over time with 95% confidence bands: errors, or any other quantity."
-    ),
-    "export": Offer(
-        "sim",
-        "Write a result as CSV: a row for each algorithm, epsilon, degree and recorded round.",
     ),
     "compare": Offer(
         "sim",
@@ -164,10 +159,10 @@ def run_app(app: typer.Typer, arguments: Sequence[str], program: str) -> int:
         _refuse_repeated(command, arguments)
         code: int = command.main(list(arguments), program, standalone_mode=False) or 0
         return _interrupted() if code == INTERRUPTED else code  # typer makes a code of it
-    except (typer.Abort, KeyboardInterrupt):
+    except typer.Abort:
         return _interrupted()
-    except Interrupted as interruption:
-        return _interrupted(str(interruption))
+    except KeyboardInterrupt as interruption:
+        return _interrupted(str(interruption) or "interrupted")
     except typer.BadParameter as error:
         return _refuse(_in_words(error.format_message()))
     except typer.TyperException as error:

@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 from rich.progress import track
 
-from colme.cli import folder
+from colme.experiment.folder import require_writable
 from colme.privacy.words import level
 from colme.report import curves
 from colme.report.demonstration import demonstration
@@ -29,7 +29,7 @@ def demo(
     but its own samples and what others release.
     """
     Profile.bounded(0, 1, epsilon=epsilon)  # refused before there is a folder
-    folder.prepare(out)
+    require_writable(out)
     console = Console(soft_wrap=True, highlight=False)
     steps = track(
         range(1, rounds + 1),

@@ -5,12 +5,12 @@ from typing import Annotated, Any
 
 import typer
 
-from colme.cli import folder as folders
 from colme.cli.values import numbers, whole_numbers, words
 from colme.errors import ConfigError
+from colme.experiment import folder as folders
 from colme.report import curves
 from colme.report.drawing import Drawing, Scale, draw
-from colme.sim.study import load
+from colme.sim.results import load
 
 
 def plot(
@@ -65,9 +65,9 @@ def plot(
         size=None if size is None else _size(size),
     )
     folder = out or (result if result.is_dir() else result.parent)
-    folders.prepare(folder)
+    folders.require_writable(folder)
     paths = curves.save(draw(dataset, drawing), folder, drawing.name, words(formats))
-    folders.add(folder, paths)
+    folders.add_files(folder, paths)
     for path in paths:
         typer.echo(path)
 

@@ -5,7 +5,6 @@ once, after it has checked that it would compute what the sender does: the same 
 same source of every module of the user's own.
 """
 
-import hashlib
 import io
 import multiprocessing
 import pickle
@@ -23,7 +22,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
-from colme import naming
+from colme import plugins
 from colme.errors import ConfigError
 from colme.experiment.folder import Arrays
 
@@ -66,8 +65,8 @@ def packed(experiment: Any) -> Packed:
     except (pickle.PicklingError, TypeError, AttributeError) as error:
         expected = f"rules, baselines and options that can be sent to workers ({error})"
         raise ConfigError("algorithms", "an object", expected) from None
-    digests = tuple((name, _digest(name)) for name in pickler.modules)
-    return Packed(file.getvalue(), versions(), digests, tuple(naming.searched))
+    digests = tuple((name, plugins.source_digest(name)) for name in pickler.modules)
+    return Packed(file.getvalue(), versions(), digests, tuple(plugins.searched))
 
 
 class _Pickler(pickle.Pickler):
@@ -107,7 +106,7 @@ def _unpacked(sent: Packed) -> Any:
         if wanted != here:
             raise another_version(name, f"{here} on {host}", wanted)
     for folder in sent.folders:
-        naming.search_in(Path(folder))
+        plugins.search_in(Path(folder))
     for name, wanted in sent.modules:
         if _imported(name, host) != wanted:
             expected = "the one that was sent for: copy it, restart workers that have read it"
@@ -126,23 +125,13 @@ def another_version(package: str, seen: str, wanted: str) -> ConfigError:
     return ConfigError(FIELD, f"{package} {seen}", f"workers with {package} {wanted}, as here")
 
 
-_DIGESTS: dict[str, str] = {}
-"""Digests of modules as they were when they were imported here: they are not read again."""
-
-
 def _imported(name: str, host: str) -> str:
     try:
         import_module(name)
     except Exception as error:  # anything that a user's module raises while it is imported
         expected = f"a module that can be imported on {host} ({type(error).__name__}: {error})"
         raise ConfigError(FIELD, name, expected) from None
-    return _DIGESTS.setdefault(name, _digest(name))
-
-
-def _digest(name: str) -> str:
-    """Return the digest of a module's file; empty if it has none."""
-    file = getattr(sys.modules[name], "__file__", None)
-    return "" if file is None else hashlib.sha256(Path(file).read_bytes()).hexdigest()
+    return plugins.source_digest(name)
 
 
 @contextmanager

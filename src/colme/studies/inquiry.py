@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
-from colme import naming
-from colme.configuration import Table, validated
+from colme import plugins
+from colme.config import Table, validated
 from colme.errors import ConfigError, one_of
 from colme.graph import IntArray
 from colme.rules.release import Profile
@@ -65,7 +65,7 @@ class Inquiry:
             "degree": self.links.degree,
             "edges": edges and hashlib.sha256(repr(edges).encode()).hexdigest()[:16],
             "mode": self.mode,
-            "sources": naming.sources({"rule": self.mode, "algorithms": algorithms}),
+            "sources": plugins.sources({"rule": self.mode, "algorithms": algorithms}),
             "epsilon": list(self.epsilons),
             "algorithms": algorithms,
             "runs": self.runs,
@@ -105,7 +105,7 @@ def asked(
     seed: int,
 ) -> Inquiry:
     """From what people give."""
-    if mode not in MODES and not naming.is_own(mode):
+    if mode not in MODES and not plugins.is_own(mode):
         expected = f"{one_of(mode, MODES)}, or module:attribute of a feed of your own"
         raise ConfigError("mode", mode, expected)
     if mode == "replay":

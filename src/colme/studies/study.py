@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from colme import naming
+from colme import plugins
 from colme.errors import ConfigError
 from colme.experiment.folder import Arrays
 from colme.experiment.run import Experiment, Report, run
@@ -154,7 +154,7 @@ class StudyExperiment(Experiment[Runs, StudyResult]):
         if any(isinstance(engine, PaperEngine) for engine in engines):
             seeds = ([question.seed, _NOISE, run] for run in world.numbers)
             noise = [np.random.default_rng(seed) for seed in seeds]
-        kind = FEEDS.get(question.mode) or naming.load("mode", question.mode)
+        kind = FEEDS.get(question.mode) or plugins.load("mode", question.mode)
         feed: SiteFeed = kind(question, world, noise)
         return feed
 
@@ -220,7 +220,7 @@ def prepare(
     seed: int = 1,
 ) -> Inquiry:
     """Everything read and checked, before anything is computed. See `study`."""
-    mode = naming.text_of(mode) if isinstance(mode, type) else mode
+    mode = plugins.text_of(mode) if isinstance(mode, type) else mode
     least = 4 if mode == "replay" else 2
     asking.at_least(least, "min_samples", min_samples)
     if time is not None and mode != "replay":
