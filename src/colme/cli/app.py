@@ -56,12 +56,9 @@ COMMANDS = {
         "sim",
         "Write a result as CSV: a row for each algorithm, epsilon, degree and recorded round.",
     ),
-    "compare": Offer(
-        "sim",
-        "Compare relay, tracking and the paper's with ColME, C-ColME, B-ColME, Private-ColME.",
-    ),
     "reproduce": Offer(
-        "sim", "Reproduce a figure of the paper, one beyond it, or a study of real data."
+        "sim",
+        "Reproduce the paper's figure and its claims, or the comparison with earlier systems.",
     ),
     "identity": Offer(
         "node", "Who a node is: a key of its own, and a certificate to hand to its neighbours."
@@ -78,6 +75,11 @@ COMMANDS = {
 
 MOVED = {
     "bench": "python -m benchmarks speed, scale or node, in a clone of the project",
+    "compare": "colme reproduce comparison",
+    **{
+        f"reproduce {name}": f"python -m research {name}, in a clone of the project"
+        for name in ("harm", "figure3", "schools", "wards")
+    },
 }
 """Commands of earlier versions, and what to use instead."""
 
