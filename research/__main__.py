@@ -15,8 +15,8 @@ from research.scale import scale
 app = typer.Typer(add_completion=False, help=__doc__)
 for command in (harm, figure3, planner, scale):
     app.command()(command)
-for command in (schools, wards):
-    app.command(context_settings=PASSED_ON)(command)
+for example in (schools, wards):
+    app.command(context_settings=PASSED_ON)(example)
 
 if __name__ == "__main__":
     leave(run_app(app, sys.argv[1:] or ["--help"], "python -m research"))
