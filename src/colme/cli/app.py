@@ -52,10 +52,6 @@ COMMANDS = {
     "plot": Offer(
         "sim", "Draw a result over time with 95% confidence bands: errors, or any other quantity."
     ),
-    "export": Offer(
-        "sim",
-        "Write a result as CSV: a row for each algorithm, epsilon, degree and recorded round.",
-    ),
     "reproduce": Offer(
         "sim",
         "Reproduce the paper's figure and its claims, or the comparison with earlier systems.",
@@ -76,6 +72,7 @@ COMMANDS = {
 MOVED = {
     "bench": "python -m benchmarks speed, scale or node, in a clone of the project",
     "compare": "colme reproduce comparison",
+    "export": "colme simulate --csv",
     **{
         f"reproduce {name}": f"python -m research {name}, in a clone of the project"
         for name in ("harm", "figure3", "schools", "wards")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 from scipy import stats
 
-from colme.configuration import Table, of_kind
+from colme.config import KindBy, Table
 from colme.errors import ConfigError
 from colme.rules.bernstein import bounded_parameter, gaussian_parameter, uniform_parameter
 
@@ -237,11 +237,8 @@ def _is_number(words: list[str]) -> bool:
 
 
 Data = Annotated[
-    Annotated[
-        Uniform | Bernoulli | Beta | TruncatedNormal | Normal | Empirical,
-        Field(discriminator="distribution"),
-    ],
-    BeforeValidator(of_kind("distribution", "uniform")),
+    Uniform | Bernoulli | Beta | TruncatedNormal | Normal | Empirical,
+    KindBy("distribution", default="uniform"),
 ]
 """One of them, by its name."""
 
