@@ -10,7 +10,7 @@ from typing import Any
 from colme.planner import AlgorithmName, Question
 from colme.planner.prediction import expected
 from colme.sim.scenario import Scenario
-from colme.sim.study import simulate
+from colme.sim.simulation import simulate
 
 SEED = 2026
 

@@ -13,7 +13,7 @@ import typer
 
 from colme.cli.values import whole_numbers, words
 from colme.sim.scenario import Scenario
-from colme.sim.study import Results, simulate
+from colme.sim.simulation import simulate
 
 EPSILON = 4
 ROUNDS = {"paper": 3_000, "tracking": 1_000, "relay": 300}

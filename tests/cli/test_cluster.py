@@ -13,7 +13,8 @@ from typer.main import get_command
 
 from colme.cli import workers
 from colme.cli.app import BAD_INPUT, INTERRUPTED, run
-from colme.sim.study import cluster, load
+from colme.experiment import cluster
+from colme.sim.results import load
 from support.elsewhere import PATIENCE, until
 
 COMMANDS = [

@@ -10,8 +10,8 @@ from colme.cli.app import BAD_INPUT, run
 from colme.errors import ConfigError
 from colme.report import curves
 from colme.sim.figures import comparison, figure1, figure2
+from colme.sim.results import load
 from colme.sim.scenario import Scenario
-from colme.sim.study import load
 
 SMALL = "--agents 20 --degree 4 --algorithm oracle --rounds 20 --runs 4"
 TINY = Scenario.build(

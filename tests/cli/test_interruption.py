@@ -59,7 +59,6 @@ def test_without_a_folder_nothing_is_promised(
 STUCK = """
 import sys, threading
 from colme.cli import main
-from colme.sim.study.batch import Batch
 
 def advance(*_):
     print("begun", flush=True)

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from colme.cli.app import run
-from colme.sim.study import Checkpoint
 from colme.studies import Inquiry, kept_in
 
 ASKED = "--site who --value hours --bounds 0,10 --epsilon 1,4 --samples 20 --runs 2 --seed 3"

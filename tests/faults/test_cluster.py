@@ -11,8 +11,11 @@ import pytest
 from colme import plugins
 from colme.cli.app import BAD_INPUT, run
 from colme.errors import ConfigError
+from colme.experiment import cluster
+from colme.experiment.cluster import on_cluster
+from colme.sim.results import load
 from colme.sim.scenario import Scenario
-from colme.sim.study import cluster, load, on_cluster, simulate
+from colme.sim.simulation import simulate
 from support import clusters
 from support.elsewhere import until
 

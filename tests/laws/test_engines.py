@@ -25,8 +25,9 @@ from colme.sim.engines import (
     World,
     of_answers,
 )
+from colme.sim.prepare import Prepared
 from colme.sim.scenario import NAMES, Scenario
-from colme.sim.study import Batch, Study, simulate
+from colme.sim.simulation import simulate
 
 ROUNDS = 70
 RUNS = 3
@@ -106,8 +107,8 @@ def scenario(algorithm: str, **changes: Any) -> Scenario:
     return Scenario.build(**(fields | changes))
 
 
-def recorded(study: Study, runs: int = RUNS, cuts: Sequence[int] = ()) -> dict[Cell, Record]:
-    batch = Batch(study, 0, runs)
+def recorded(study: Prepared, runs: int = RUNS, cuts: Sequence[int] = ()) -> dict[Cell, Record]:
+    batch = study.batch(0, runs)
     start = 1
     for stop in (*cuts, ROUNDS):
         batch.advance(start, stop)
@@ -115,8 +116,8 @@ def recorded(study: Study, runs: int = RUNS, cuts: Sequence[int] = ()) -> dict[C
     return {cell: one for engine in batch.engines for cell, one in engine.measured().items()}
 
 
-def study_of(algorithm: str) -> Study:
-    return Study(scenario(algorithm), 4)
+def study_of(algorithm: str) -> Prepared:
+    return Prepared(scenario(algorithm), 4)
 
 
 @cache

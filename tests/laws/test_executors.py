@@ -11,7 +11,7 @@ import pytest
 
 from colme import plugins
 from colme.sim.scenario import Scenario
-from colme.sim.study import Checkpoint, simulate, work
+from colme.sim.simulation import simulate
 from colme.studies import study
 
 TWO_DEGREES = {

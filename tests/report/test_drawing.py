@@ -14,8 +14,9 @@ from colme.cli.app import run
 from colme.errors import ConfigError
 from colme.report.drawing import Drawing, draw
 from colme.report.lines import styles
+from colme.sim.results import load, save
 from colme.sim.scenario import Scenario
-from colme.sim.study import Results, load, save, simulate
+from colme.sim.simulation import simulate
 
 RUNS, AGENTS = 3, 20
 

@@ -18,7 +18,7 @@ from colme.report.drawing import Drawing, draw
 from colme.report.harm import error_and_harm
 from colme.report.looks import CLASS_IDEAL, IDEAL, LOCAL
 from colme.sim.scenario import Scenario
-from colme.sim.study import Results, simulate
+from colme.sim.simulation import simulate
 
 NAMES = ["paper", "tracking", *(f"own {number}" for number in range(4))]
 

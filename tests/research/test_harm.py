@@ -11,8 +11,8 @@ import pytest
 
 from colme.cli import workers
 from colme.cli.app import run_app
+from colme.experiment.cluster import on_cluster
 from colme.sim.scenario import Scenario
-from colme.sim.study import on_cluster
 from research import cells, harm
 from research.__main__ import app
 from research.cells import Row

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from colme.sim.study.sweep import Sweep
 
 from colme import plugins
 from colme.errors import ConfigError
 from colme.rules.decision import ThresholdRule
 from colme.rules.release import Release
 from colme.sim.scenario import Scenario
-from colme.sim.study import elsewhere, sent, simulate
-from colme.sim.study.sweep import Sweep
+from colme.sim.simulation import simulate
 from support.own_rule import Within
 
 SMALL = {"agents": 12, "graph": {"degree": 4}, "rounds": 10, "runs": 9}

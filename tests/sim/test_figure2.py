@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from colme.sim import results
 from colme.sim.figures import figure2
 from colme.sim.graphs import random_component_sizes
 from colme.sim.scenario import Scenario
-from colme.sim.study import results
 from colme.theory import Prospect
 
 DATA = Path(__file__).parents[2] / "docs" / "figure2" / "figure2.nc"

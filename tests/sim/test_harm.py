@@ -6,8 +6,9 @@ import networkx as nx
 import pytest
 
 from colme.rules.release import Blocks
+from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
-from colme.sim.study import Study, simulate
+from colme.sim.simulation import simulate
 
 BAR = 1.1
 
@@ -57,12 +58,12 @@ def test_classes_of_unlike_variance_do_no_harm() -> None:
 
 def test_rounds_right_after_releases_are_recorded() -> None:
     """The noise of a release is in the answers of the next round: harm that is easily missed."""
-    study = Study(Scenario.build(rounds=5000, epsilon=[1], algorithms=["tracking"]), 5)
+    study = Prepared(Scenario.build(rounds=5000, epsilon=[1], algorithms=["tracking"]), 5)
     end, ends = 0, []
     while (end := Blocks(1.0).next_end(end)) < 5000:
         ends.append(end)
     watched = [end for end in ends if {end, end + 1} <= set(study.recorded.tolist())]
     assert len(watched) >= 0.8 * len(ends)
     assert ends[-1] in watched
-    paper = Study(Scenario.build(rounds=5000, epsilon=[1], algorithms=["paper"]), 5)
+    paper = Prepared(Scenario.build(rounds=5000, epsilon=[1], algorithms=["paper"]), 5)
     assert set(paper.recorded.tolist()) < set(study.recorded.tolist())

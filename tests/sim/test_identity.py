@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from colme.sim.scenario import Scenario
-from colme.sim.study import Checkpoint
 
 SCENARIO = """
 agents = 4

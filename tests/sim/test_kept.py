@@ -10,9 +10,9 @@ import xarray as xr
 
 from colme.errors import ConfigError
 from colme.sim.engines import Cell, Chunk, Cost, Engine, of_answers
+from colme.sim.results import load, save
 from colme.sim.scenario import Scenario
-from colme.sim.study import Checkpoint, load, save, simulate
-from colme.sim.study import kept as keeping
+from colme.sim.simulation import simulate
 
 ALL = "agents,classes,runs"
 EVERY = ["paper", "oracle", "tracking", "relay", "local", "ideal", "colme", "c-colme"]

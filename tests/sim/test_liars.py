@@ -8,8 +8,9 @@ import pytest
 from colme.errors import ConfigError
 from colme.rules.pooling import largest_weight
 from colme.sim.engines import MEASURED, TrackingEngine
+from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
-from colme.sim.study import Batch, Checkpoint, Study, simulate
+from colme.sim.simulation import simulate
 from support.watching import watched
 
 ALL = ["local", "ideal", "paper", "optimistic", "tracking"]
@@ -99,8 +100,8 @@ def test_edges_of_liars_are_not_counted(algorithm: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_lie_gives_the_same_numbers_however_it_is_cut(kind: str) -> None:
     """To the bit: lies depend on seed, run and round alone."""
-    study = Study(scenario(KINDS[kind]), 4)
-    whole, cut = Batch(study, 0, 3), Batch(study, 0, 3)
+    study = Prepared(scenario(KINDS[kind]), 4)
+    whole, cut = study.batch(0, 3), study.batch(0, 3)
     whole.advance(1, 120)
     for first, last in ((1, 1), (2, 7), (8, 60), (61, 120)):
         cut.advance(first, last)

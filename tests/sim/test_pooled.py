@@ -20,7 +20,7 @@ from colme.sim.kernel.pooled import advance, answer
 from colme.sim.kernel.pooled_arrays import blocks_by_round, draw_units, new_pool, new_pool_state
 from colme.sim.kernel.simd import form_of
 from colme.sim.scenario import Scenario
-from colme.sim.study.runner import simulate
+from colme.sim.simulation import simulate
 from support.tracked import tracking
 
 AGENTS = 12

@@ -5,7 +5,6 @@ import pytest
 from colme.errors import ConfigError
 from colme.sim import graphs
 from colme.sim.scenario import Scenario
-from colme.sim.study import room_for
 
 
 def test_it_grows_with_all_that_takes_room() -> None:

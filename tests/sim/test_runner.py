@@ -13,9 +13,9 @@ import xarray as xr
 
 from colme.errors import ConfigError
 from colme.sim.scenario import Scenario
-from colme.sim.study import results
+from colme.sim import results
 from colme.sim.study.checkpoint import Checkpoint
-from colme.sim.study.runner import simulate, work
+from colme.sim.simulation import simulate
 
 SMALL = {
     "agents": 20,
@@ -231,8 +231,7 @@ def test_a_processor_without_avx512_computes_the_same(tmp_path: Path) -> None:
     """NUMBA_CPU_NAME=haswell, in a process of its own: the same errors, bit for bit."""
     fields = SMALL | {"epsilon": [1], "graph": {"degree": [4]}, "runs": 32}
     program = (
-        "import json, sys; from colme.sim.study.runner import simulate;"
-        "from colme.sim.scenario import Scenario;"
+        "import json, sys;         "from colme.sim.scenario import Scenario;"
         "print(json.dumps(simulate(Scenario.build(**json.loads(sys.argv[1]))).mse.values.tolist()))"
     )
     answer = subprocess.run(

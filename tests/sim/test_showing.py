@@ -12,8 +12,9 @@ import pytest
 
 from colme.cli.app import run
 from colme.errors import ConfigError
+from colme.sim.results import load, save
 from colme.sim.scenario import Scenario
-from colme.sim.study import Results, load, save, simulate
+from colme.sim.simulation import simulate
 
 STUDY = Scenario.build(
     agents=20,

@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from colme.studies.studying import prepare
 from numpy.typing import NDArray
 
 from colme.studies.feeds import Replayed, Resampled
 from colme.studies.inquiry import Inquiry, fed_rows, recorded
-from colme.studies.studying import prepare
 
 SIZES = {"a": 40, "b": 23, "c": 100}
 DATA = {name: 10 * i + np.arange(size) / size for i, (name, size) in enumerate(SIZES.items())}

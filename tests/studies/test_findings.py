@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from colme.studies.playing import Part
+from colme.studies.studying import prepare
 from numpy.typing import NDArray
 
 from colme.studies.findings import Findings, findings
 from colme.studies.inquiry import Inquiry, recorded
-from colme.studies.playing import Part
-from colme.studies.studying import prepare
 
 SITES = 3
 

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 def simulate(
     scenario: Annotated[
         str | None,
-        typer.Argument(help="A scenario in TOML, or the preset 'paper'. Flags override its fields."),
+        typer.Argument(
+            help="A scenario in TOML, or the preset 'paper'. Flags override its fields."
+        ),
     ] = None,
     out: Out = None,
     agents: Annotated[int | None, typer.Option(help="Number of agents.")] = None,

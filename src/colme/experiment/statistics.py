@@ -53,7 +53,9 @@ class BatchMean:
         self.below = below.reshape(*below.shape, *(1,) * missing) if missing > 0 else below
 
     @classmethod
-    def of_groups(cls, above: FloatArray, below: FloatArray, group: NDArray[np.int64]) -> "BatchMean":
+    def of_groups(
+        cls, above: FloatArray, below: FloatArray, group: NDArray[np.int64]
+    ) -> "BatchMean":
         """Add up columns (the last axis) that are of the same batch; NaN in `above` is left out.
 
         `group` is the number of the batch of each column.

@@ -59,9 +59,7 @@ class Curves:
     harms: tuple[DrawnCurve, ...]
 
 
-def draw_growing(
-    scenario: Scenario, stop: threading.Event, show: Callable[[Curves], None]
-) -> None:
+def draw_growing(scenario: Scenario, stop: threading.Event, show: Callable[[Curves], None]) -> None:
     """Show the curves of all runs so far, after each; raise `Stopped` soon after `stop` is set."""
     simulation = Simulation(scenario)
 

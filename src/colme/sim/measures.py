@@ -183,9 +183,7 @@ def averaged(name: str, summed: str, description: str) -> tuple[Quantity, Quanti
     """A mean over the runs, and its standard error."""
     return (
         Quantity(name, CELL, description, lambda x: x.mean(summed)),
-        Quantity(
-            f"{name}_se", CELL, f"standard error of {name}", lambda x: x.error(summed)
-        ),
+        Quantity(f"{name}_se", CELL, f"standard error of {name}", lambda x: x.error(summed)),
     )
 
 
@@ -193,9 +191,7 @@ def _share(name: str, part: str, whole: str, description: str) -> tuple[Quantity
     """A share of what there was in all runs, and its standard error."""
     return (
         Quantity(name, CELL, description, lambda x: x.share(part, whole)),
-        Quantity(
-            f"{name}_se", CELL, f"standard error of {name}", lambda x: x.error(part, whole)
-        ),
+        Quantity(f"{name}_se", CELL, f"standard error of {name}", lambda x: x.error(part, whole)),
     )
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from colme import theory
 from colme.graph import IntArray
+from colme.sim.batch import Batch, Recorder
 from colme.sim.engines import (
     AlgorithmTable,
     Cell,
@@ -20,7 +21,6 @@ from colme.sim.engines import (
     World,
     mean_groups,
 )
-from colme.sim.batch import Batch, Recorder
 from colme.sim.feeds import Drawn
 from colme.sim.keep import Keep, Keeper
 from colme.sim.kernel import LANES, LINES, STEPS, UNIFORM, Form, Origin, aligned, form_of

@@ -1,6 +1,6 @@
 """Simulate a scenario: the experiment whose parts are batches of runs."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import nullcontext
 from inspect import getsource
@@ -12,7 +12,7 @@ import xarray as xr
 
 from colme.errors import ConfigError
 from colme.experiment.progress import in_notebook, progress
-from colme.experiment.run import Experiment, Report, run
+from colme.experiment.run import Experiment, Report, Several, run
 from colme.sim import results
 from colme.sim.keep import kinds_to_keep, require_room
 from colme.sim.measures import AllRuns, Measure, Sums
@@ -180,6 +180,28 @@ class Simulation(Experiment[BatchOfRuns, xr.Dataset]):
         return round(scenario.agents * (DRAWING * largest + lanes * wide * (LANE + of_cells)))
 
 
+def simulations(
+    scenarios: Mapping[str, Scenario],
+    draw: Callable[[dict[str, xr.Dataset], Path], list[Path]],
+) -> Several:
+    """Make one experiment of several simulations, whose data sets end in one folder.
+
+    `draw` writes what is made of them, such as a figure, and returns the paths.
+    """
+    files = [f"{name}.nc" for name in scenarios]
+
+    def save(found: dict[str, xr.Dataset], out: Path) -> list[Path]:
+        for name, dataset in found.items():
+            results.save(dataset, out / f"{name}.nc")
+        return [*(out / name for name in files), *draw(found, out)]
+
+    def load(out: Path) -> dict[str, xr.Dataset]:
+        return {name: results.load(out / f"{name}.nc") for name in scenarios}
+
+    experiments = {name: Simulation(scenario) for name, scenario in scenarios.items()}
+    return Several(experiments, save=save, load=load, files=files)
+
+
 def simulate(
     scenario: Scenario,
     *,
@@ -232,9 +254,7 @@ def simulate(
     >>> bool((result.mse > 0).all())
     True
     """
-    experiment = Simulation(
-        scenario, keep=keep, measures=measures, dtype=dtype, by_batch=by_batch
-    )
+    experiment = Simulation(scenario, keep=keep, measures=measures, dtype=dtype, by_batch=by_batch)
     shown = report is None and in_notebook()
     total = experiment.total_work()
     with progress("simulating", total) if shown else nullcontext(report or _silent) as told:

@@ -17,7 +17,15 @@ from colme.experiment.folder import Arrays
 from colme.experiment.run import Experiment, Report, run
 from colme.graph import IntArray
 from colme.sim.batch import Batch
-from colme.sim.engines import AlgorithmTable, Engine, Entrant, PaperEngine, RelayTable, Setting, World
+from colme.sim.engines import (
+    AlgorithmTable,
+    Engine,
+    Entrant,
+    PaperEngine,
+    RelayTable,
+    Setting,
+    World,
+)
 from colme.sim.kernel import form_of
 from colme.sim.prepare import runs_of_a_graph
 from colme.studies import inquiry as asking
@@ -76,9 +84,7 @@ class StudyExperiment(Experiment[Runs, StudyResult]):
         sites = len(question.sites.names)
         return BYTES_OF_SITE * sites * min(sites, ASKED) * cells * self._lanes
 
-    def compute(
-        self, part: Runs, report: Report = lambda _: None, *, threads: int = 1
-    ) -> Arrays:
+    def compute(self, part: Runs, report: Report = lambda _: None, *, threads: int = 1) -> Arrays:
         """Run all algorithms on what the sites are fed."""
         question, rounds = self.question, recorded(self.question)
         world = self._world(rounds, range(part.first, part.first + part.runs))
