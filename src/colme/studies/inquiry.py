@@ -17,8 +17,7 @@ from colme.graph import IntArray
 from colme.rules.release import Profile
 from colme.sim.engines import AlgorithmTable, PaperTable, RelayTable, TrackingTable
 from colme.sim.scenario import AnyAlgorithm
-from colme.studies.links import Links
-from colme.studies.sites import FloatArray, Sites
+from colme.studies.sites import FloatArray, Links, Sites
 
 Mode = Literal["resample", "replay"]
 
