@@ -3,8 +3,9 @@
 import csv
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from math import isfinite, isnan
+from math import isfinite
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -17,9 +18,9 @@ PARQUET = (".parquet", ".pq")
 WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 """First bytes of a spreadsheet's own file: xlsx and ods are zip archives, xls is older."""
 
-ENCODINGS = {"utf-8-sig": "strict", "utf-16": "strict", "cp1252": "replace"}
-"""Tried in this order, with what happens to an invalid byte. UTF-16 is rejected without its byte
-order mark. The last one reads anything: western European spreadsheets still write it."""
+ENCODINGS = ("utf-8-sig", "utf-16", "cp1252")
+"""Tried in this order. UTF-16 is rejected without its byte order mark. The last one, which western
+European spreadsheets still write, reads anything."""
 
 SEPARATORS = ",;\t|"
 
@@ -62,8 +63,15 @@ def columns_of(table: Any, names: Mapping[str, str | None], field: str = "data")
     """
     if isinstance(table, str | Path):
         path = Path(table)
-        reader = _parquet if path.suffix.lower() in PARQUET else _csv
-        return reader(path, names, field)
+        try:
+            return (_parquet if path.suffix.lower() in PARQUET else _csv)(path, names, field)
+        except ConfigError:
+            raise
+        # What pandas and pyarrow raise themselves are ValueErrors.
+        except (OSError, EOFError, BadZipFile, ZlibError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error).rpartition("C error: ")[2]
+            expected = f"a CSV or Parquet file to read ({reason.strip()})"
+            raise ConfigError(field, str(path), expected) from None
     if not hasattr(table, "__getitem__"):
         expected = "a CSV or Parquet file, a dataframe or a mapping"
         raise ConfigError(field, type(table).__name__, expected)
@@ -77,17 +85,9 @@ def columns_of(table: Any, names: Mapping[str, str | None], field: str = "data")
 
 def is_empty(cell: Any) -> bool:
     """Whether a cell holds nothing: None, an empty text, or a dataframe's missing value."""
-    match cell:
-        case None:
-            return True
-        case str():
-            return not cell
-        case int():
-            return False
-        case float():
-            return isnan(cell)
-        case _:
-            return str(cell) in ("NaT", "<NA>", "nan")
+    if isinstance(cell, str):
+        return not cell
+    return str(cell) in ("None", "nan", "NaT", "<NA>")
 
 
 def as_numbers(cells: Sequence[Any], field: str, first: int) -> list[float | None]:
@@ -102,7 +102,8 @@ def as_numbers(cells: Sequence[Any], field: str, first: int) -> list[float | Non
         If the rest of the column does not decide it. A wrong guess would be off by a factor of
         1,000, and nothing later would notice.
     """
-    readings = {cell: _readings(cell) for cell in cells if isinstance(cell, str)}
+    texts = {cell for cell in cells if isinstance(cell, str)}
+    readings = {text: (_reading(text, ",", "."), _reading(text, ".", ",")) for text in texts}
     marks = {
         "," if point is None else "."
         for point, comma in readings.values()
@@ -110,11 +111,9 @@ def as_numbers(cells: Sequence[Any], field: str, first: int) -> list[float | Non
     }
     numbers = []
     for row, cell in enumerate(cells, start=first):
-        if not isinstance(cell, str):
-            numbers.append(_finite(cell))
-            continue
-        point, comma = readings[cell]
-        if None not in (point, comma) and point != comma and not _decided(cell, marks):
+        point, comma = readings[cell] if isinstance(cell, str) else (_finite(cell),) * 2
+        differ = point != comma and None not in (point, comma)
+        if differ and len(marks) != 1 and (marks or "," in cell):
             raise ConfigError(
                 field,
                 f"{cell} (row {row})",
@@ -125,17 +124,8 @@ def as_numbers(cells: Sequence[Any], field: str, first: int) -> list[float | Non
     return numbers
 
 
-def _decided(cell: str, marks: set[str]) -> bool:
-    """Whether the decimal marks of the other cells say how to read this one."""
-    return len(marks) == 1 or (not marks and "," not in cell)
-
-
-def _readings(cell: str) -> tuple[float | None, float | None]:
-    """Return the number that a text is if a point is the decimal mark, and if a comma is."""
-    return _reading(cell, ",", "."), _reading(cell, ".", ",")
-
-
 def _reading(cell: str, group: str, mark: str) -> float | None:
+    """Return the number that a text is if `group` separates thousands and `mark` is decimal."""
     if "_" in cell:  # Python would accept it
         return None
     if group in cell:
@@ -155,54 +145,37 @@ def _finite(cell: Any) -> float | None:
 
 def _csv(path: Path, names: Mapping[str, str | None], field: str) -> Columns:
     """Read a CSV file, compressed or not, in the first encoding that fits it."""
-    try:
-        with path.open("rb") as file:
-            start = file.read(4)
-        if start in WORKBOOKS and path.suffix.lower() != ".zip":
+    with path.open("rb") as file:
+        if file.read(4) in WORKBOOKS and path.suffix.lower() != ".zip":
             expected = "a CSV or Parquet file (save the workbook's sheet as CSV)"
             raise ConfigError(field, str(path), expected)
-        for encoding in ENCODINGS:
-            try:
-                return _decoded(path, names, field, encoding)
-            except UnicodeError:
-                continue
-        raise AssertionError("the last encoding reads anything")
-    except ConfigError:
-        raise
-    except OSError as error:
-        expected = f"a CSV or Parquet file to read ({error.strerror or error})"
-        raise ConfigError(field, str(path), expected) from None
-    except (EOFError, BadZipFile, ZlibError, ValueError) as error:  # pandas' own are ValueErrors
-        expected = (
-            "a CSV file in which every quote is closed and no row has more cells than the header"
-            f" ({str(error).strip().rpartition('C error: ')[2]})"
-        )
-        raise ConfigError(field, str(path), expected) from None
+    *strict, lenient = ENCODINGS
+    for encoding in strict:
+        with suppress(UnicodeError):
+            return _decoded(path, names, field, encoding, "strict")
+    return _decoded(path, names, field, lenient, "replace")
 
 
-def _decoded(path: Path, names: Mapping[str, str | None], field: str, encoding: str) -> Columns:
+def _decoded(
+    path: Path, names: Mapping[str, str | None], field: str, encoding: str, errors: str
+) -> Columns:
     import pandas as pd  # only here: it takes half a second
 
     options: dict[str, Any] = {
         "encoding": encoding,
-        "encoding_errors": ENCODINGS[encoding],
+        "encoding_errors": errors,
         "header": None,  # read as a row, so that two columns of one name are seen
         "index_col": False,
         "dtype": str,
         "na_filter": False,
         "skip_blank_lines": False,  # they count, so that row numbers stay right
     }
-    try:
-        # Split at a character that no text has: the first line stays whole.
-        line = pd.read_csv(path, sep="\x1f", quoting=csv.QUOTE_NONE, nrows=1, **options).iat[0, 0]
-    except pd.errors.EmptyDataError:
-        line = ""
+    # Split at a character that no text has, the first line stays whole.
+    line = pd.read_csv(path, sep="\x1f", quoting=csv.QUOTE_NONE, nrows=1, **options).iat[0, 0]
     outside_quotes = "".join(line.split('"')[::2])
     options["sep"] = max(SEPARATORS, key=outside_quotes.count)
     options["skipinitialspace"] = True
-    known = []
-    if line:
-        known = pd.read_csv(path, nrows=1, **options).iloc[0].str.strip().tolist()
+    known = pd.read_csv(path, nrows=1, **options).iloc[0].str.strip().tolist()
     place = {one: known.index(name) for one, name in _chosen(names, known, field).items()}
     # One column more than the header has: some programs end every line with a separator.
     extra = len(known)
@@ -227,13 +200,8 @@ def _parquet(path: Path, names: Mapping[str, str | None], field: str) -> Columns
     except ModuleNotFoundError:
         expected = f"a CSV file; {needs('pyarrow', 'parquet')}"
         raise ConfigError(field, str(path), expected) from None
-    try:
-        wanted = _chosen(names, parquet.read_schema(path).names, field)
-        table = parquet.read_table(path, columns=list(wanted.values()))
-    except ConfigError:
-        raise
-    except (OSError, ValueError) as error:  # pyarrow's own errors are ValueErrors
-        raise ConfigError(field, str(path), f"a Parquet file to read ({error})") from None
+    wanted = _chosen(names, parquet.read_schema(path).names, field)
+    table = parquet.read_table(path, columns=list(wanted.values()))
     return Columns({one: table[name].to_pylist() for one, name in wanted.items()}, 1)
 
 
