@@ -61,7 +61,7 @@ def compare(
     written = out / "comparison.md"
     written.write_text("\n".join(lines))
     folder.finish([*(out / name for name in files), *paths, written])
-    console.print(folder.said, *map(str, [*paths, written]), soft_wrap=True)
+    console.print(folder.said, *map(str, [*paths, written]), soft_wrap=True, markup=False)
 
 
 def _rows(dataset: xr.Dataset) -> list[list[str]]:

@@ -26,7 +26,7 @@ def progress(label: str, total: int) -> Iterator[Report]:
 @contextmanager
 def _bar(label: str, total: int) -> Iterator[Report]:
     with Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),  # a name of a user
         BarColumn(),
         TextColumn("{task.percentage:3.0f}%"),
         TextColumn("{task.fields[rate]}"),

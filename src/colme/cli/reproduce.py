@@ -99,7 +99,7 @@ def figure1(
     written.write_text("".join(f"{one.verdict}  {one.told}\n" for one in claims))
     paths.append(written)
     folder.finish([out / "figure1.nc", out / "theorem1.nc", *paths])
-    console.print(folder.said, *map(str, paths))
+    console.print(folder.said, *map(str, paths), markup=False)
 
 
 @reproduce.command()
@@ -148,7 +148,7 @@ def figure2(
                     f" at t = {worst}"
                 )
     folder.finish([out / "figure2.nc", *paths])
-    console.print(folder.said, *map(str, paths))
+    console.print(folder.said, *map(str, paths), markup=False)
 
 
 @reproduce.command()
@@ -193,7 +193,7 @@ def figure3(
     console = running.wide_console()
     show(console, _gains(dataset))
     folder.finish([out / "figure3.nc", *paths])
-    console.print(folder.said, *map(str, paths), soft_wrap=True)
+    console.print(folder.said, *map(str, paths), soft_wrap=True, markup=False)
 
 
 def _claimed(
