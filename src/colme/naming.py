@@ -1,9 +1,10 @@
 """Things of a user's own, by name: `module:attribute` in a configuration, and back."""
 
+import hashlib
 import importlib
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from math import inf
 from pathlib import Path
@@ -48,6 +49,58 @@ def load(field: str, text: str) -> Any:
         expected = f"module:attribute of a module that can be imported here ({why})"
         raise ConfigError(field, text, expected) from error
     return found
+
+
+def sources(value: Any) -> dict[str, str]:
+    """Return name and digest of every module of the user's own that plain data name.
+
+    These are the modules of each `module:attribute` among `value`'s rules, algorithms and objects,
+    and those of the classes that it derives from. Modules of colme and of the standard library
+    are left out: their versions tell them apart.
+    """
+    modules = dict.fromkeys(one for text in names_in(value) for one in _modules_of(text))
+    return {name: source_digest(name) for name in sorted(modules) if not _is_installed(name)}
+
+
+def names_in(value: Any, key: str = "") -> Iterator[str]:
+    """Yield every `module:attribute` in plain data."""
+    if isinstance(value, Mapping):
+        for name, one in value.items():
+            yield from names_in(one, name)
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from names_in(one)
+    elif key in ("algorithm", "rule", OBJECT) and is_own(value):
+        yield value
+
+
+def _modules_of(text: str) -> Iterator[str]:
+    module, _, attribute = text.partition(":")
+    yield module
+    found: Any = sys.modules.get(module)
+    for name in attribute.split("."):
+        found = getattr(found, name, None)
+    kind = found if isinstance(found, type) else type(found)
+    yield from (base.__module__ for base in kind.__mro__)
+
+
+def _is_installed(module: str) -> bool:
+    return module.partition(".")[0] in {"colme", *sys.stdlib_module_names}
+
+
+_DIGESTS: dict[str, tuple[object, str]] = {}
+"""Of modules, as they were imported: a file that was edited since is not what is executed."""
+
+
+def source_digest(module: str) -> str:
+    """Return the SHA-256 of the source file of an imported module; "" if it has no file."""
+    imported = sys.modules[module]
+    spec, digest = _DIGESTS.get(module, (None, None))
+    if digest is None or spec is not imported.__spec__:  # a reload has a new spec
+        file = getattr(imported, "__file__", None)
+        digest = "" if file is None else hashlib.sha256(Path(file).read_bytes()).hexdigest()
+        _DIGESTS[module] = imported.__spec__, digest
+    return digest
 
 
 def rule_from(value: Any, options: Mapping[str, Any]) -> DecisionRule:

@@ -101,7 +101,7 @@ def test_the_demonstration_says_first_what_it_is_worth(
     assert {path.name for path in out.iterdir()} == {"demo.png", "demo.svg", "demo.pdf"}
 
 
-SMALL = "--agents 20 --degree 4 --epsilon 2,inf --rule oracle,bernstein --rounds 50 --runs 8"
+SMALL = "--agents 20 --degree 4 --epsilon 2,inf --algorithm oracle,bernstein --rounds 50 --runs 8"
 
 
 def test_simulate_as_json_is_one_object(capsys: pytest.CaptureFixture[str]) -> None:
@@ -188,11 +188,7 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
         ("demo --epsilon -1", "epsilon: saw -1.0"),
         ("simulate --rounds 5", "--out: saw None, expected a folder"),
         ("simulate --epsilon 0 --json", "epsilon.0: saw 0.0, expected greater than 0"),
-        (
-            "simulate --rule tight --algorithm paper --json",
-            "--rule: saw 'tight', expected --algorithm",
-        ),
-        ("simulate --rule magic --json", "algorithms.0.algorithm: saw 'magic'"),
+        ("simulate --algorithm magic --json", "algorithms.0.algorithm: saw 'magic'"),
         ("simulate --degree five --json", "--degree: saw 'five'"),
         ("simulate nowhere.toml --json", "scenario: saw 'nowhere.toml'"),
         (

@@ -27,7 +27,7 @@ COMMANDS = [
     "reproduce wards --json",
     "study x.csv --site a --value b --bounds 0,1 --epsilon 1 --json",
 ]
-SMALL = "simulate --agents 20 --degree 4 --rule oracle"
+SMALL = "simulate --agents 20 --degree 4 --algorithm oracle"
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -14,7 +14,7 @@ from colme.sim.figures.readings import Gain
 from colme.sim.scenario import Scenario
 from colme.sim.study import load
 
-SMALL = "--agents 20 --degree 4 --rule oracle --rounds 20 --runs 4"
+SMALL = "--agents 20 --degree 4 --algorithm oracle --rounds 20 --runs 4"
 TINY = Scenario.build(
     agents=20,
     graph={"degree": 4},

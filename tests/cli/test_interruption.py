@@ -11,7 +11,7 @@ from colme.cli.app import INTERRUPTED, run
 from colme.sim import study
 from support.elsewhere import PATIENCE
 
-SMALL = "--agents 20 --degree 4 --rule oracle --rounds 50 --runs 8 --threads 1"
+SMALL = "--agents 20 --degree 4 --algorithm oracle --rounds 50 --runs 8 --threads 1"
 
 
 @pytest.mark.parametrize(("kept", "told"), [(0, "no batch"), (1, "1 batch"), (3, "3 batches")])

@@ -7,7 +7,7 @@ import pytest
 from colme.cli import memory
 from colme.cli.app import BAD_INPUT, run
 
-SMALL = "--agents 20 --degree 4 --rule oracle --rounds 20 --runs 4"
+SMALL = "--agents 20 --degree 4 --algorithm oracle --rounds 20 --runs 4"
 
 
 def test_too_much_is_refused_with_what_would_help(

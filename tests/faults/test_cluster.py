@@ -90,7 +90,7 @@ def test_a_worker_that_is_killed_in_the_middle_changes_nothing(
 def test_the_command_line_computes_there(
     address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    small = "--agents 20 --degree 4 --rule oracle --rounds 50 --runs 8"
+    small = "--agents 20 --degree 4 --algorithm oracle --rounds 50 --runs 8"
     for out, where in ((tmp_path / "there", ["--cluster", address]), (tmp_path / "here", [])):
         assert run(["simulate", *small.split(), "--out", str(out), *where]) == 0
     assert load(tmp_path / "there").identical(load(tmp_path / "here"))

@@ -130,7 +130,7 @@ def replayed(study: Study, batch: Batch, seen: Watching) -> Iterator[dict[str, f
     honest, truth = world.honest[:, 0], world.truth[:, 0] + setting.centre
     profiles = [
         replace(one, bounds=(float(mean) + one.bounds[0], float(mean) + one.bounds[1]))
-        for one, mean in zip(setting.everyones(0, world.placed[:, 0]), truth, strict=True)
+        for one, mean in zip(world.profiles(0)[0], truth, strict=True)
     ]
     algorithm = algorithm_of(study)
     noise: deque[int] = deque()

@@ -72,10 +72,7 @@ class Played:
         self.world = Batch(study, 0, 1, np.float64).world
         self.squares = squares
         self.centre = study.setting.centre
-        self.profiles = [
-            replace(profile, bounds=BOUNDS)
-            for profile in study.setting.everyones(0, self.world.placed[:, 0])
-        ]
+        self.profiles = [replace(profile, bounds=BOUNDS) for profile in self.world.profiles(0)[0]]
         generator = np.random.default_rng(3)
         step = self.profiles[0].lattice_step
         spread = generator.uniform(-SIGMA, SIGMA, (ROUNDS, AGENTS)) * 3**0.5
@@ -217,7 +214,7 @@ def test_whoever_is_asked_stands_for_all_who_hold_the_same_board() -> None:
         player.advance(cast(Chunk, part), played.units)
         weights = []
         for asked in range(AGENTS):
-            player._is_asked = np.arange(AGENTS) == asked
+            player._is_asked = (np.arange(AGENTS) == asked)[:, None]
             weights.append(player._answers(last, means[last - 1])[1])
             groups.add(np.count_nonzero(weights[-1]))
         np.testing.assert_allclose(np.sum(weights, axis=0), 1)

@@ -64,7 +64,7 @@ def test_a_class_walks_together() -> None:
     world = batch.world
     for run in range(2):
         moved = world.truth_at(100)[:, run] - world.truth[:, run]
-        alike = world.alike[:, run]
+        alike = world.mean_groups[:, run]
         places = {int(c): np.unique(moved[alike == c].round(12)) for c in np.unique(alike)}
         assert all(len(where) == 1 for where in places.values())
         assert len(np.unique(np.concatenate(list(places.values())))) == len(places)

@@ -1,5 +1,6 @@
 """What travels to other processes, what is refused at the door, and how batches go together."""
 
+import hashlib
 import pickle
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, replace
@@ -114,10 +115,13 @@ def test_a_module_that_was_edited_since_a_worker_read_it_is_not_used_there(tmp_p
     tables = [{"algorithm": "edited_later:rule"}]
     path.write_text("rule = 1\n")
     elsewhere.require_names(tables)
-    assert elsewhere.Parcel.of(b"x", tables).opened() == b"x"
+    sent = elsewhere.Parcel.of(b"x", tables)
+    assert sent.opened() == b"x"
+    edited = (("edited_later", hashlib.sha256(b"rule = 2\n").hexdigest()),)
     path.write_text("rule = 2\n")
+    assert sent.opened() == b"x"
     with pytest.raises(ConfigError, match=r"another module edited_later on .*restart workers"):
-        elsewhere.Parcel.of(b"x", tables).opened()
+        replace(sent, modules=edited).opened()
 
 
 def test_a_worker_looks_where_the_sender_did(monkeypatch: pytest.MonkeyPatch) -> None:

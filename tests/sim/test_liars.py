@@ -67,7 +67,7 @@ def test_liars_are_not_measured() -> None:
     local, ideal, whole = 0.0, 0.0, 0.0
     for run in range(3):
         honest, truth, means = world.honest[:, run], world.truth[:, run], seen.data[-1, :, run]
-        marks = np.where(honest, world.alike[:, run], -1 - np.arange(20))
+        marks = np.where(honest, world.mean_groups[:, run], -1 - np.arange(20))
         for a in np.flatnonzero(honest):
             local += (means[a] - truth[a]) ** 2 / 15
             component = world.graph.components(marks)
@@ -88,7 +88,7 @@ def test_edges_of_liars_are_not_counted(algorithm: str) -> None:
     world = batch.world
     first = np.repeat(np.arange(20), world.graph.degrees)
     both = world.honest[first] & world.honest[world.graph.indices]
-    same = world.alike[first, :3] == world.alike[world.graph.indices, :3]
+    same = world.mean_groups[first, :3] == world.mean_groups[world.graph.indices, :3]
     record = next(iter(batch.engines[0].measured().values()))
     np.testing.assert_array_equal(record["within"][-1], (both & same).sum(axis=0))
     np.testing.assert_array_equal(record["between"][-1], (both & ~same).sum(axis=0))

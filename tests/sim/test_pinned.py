@@ -41,15 +41,15 @@ CASES: dict[str, dict[str, Any]] = {
         "runs": 3,
         "seed": 9,
         "algorithms": [
-            {"rule": "recommended"},
-            {"name": "learned", "rule": "recommended", "variance": "released"},
-            {"rule": "paper"},
-            {"rule": "local"},
-            {"rule": "ideal"},
-            {"rule": "colme", "delta": 0.1, "weights": "soft"},
-            {"rule": "c-colme", "delta": 0.1, "global_reset": True},
-            {"rule": "b-colme", "delta": 0.1, "depth": 2},
-            {"rule": "private-colme"},
+            {"algorithm": "tracking"},
+            {"name": "learned", "algorithm": "tracking", "variance": "released"},
+            {"algorithm": "paper"},
+            {"algorithm": "local"},
+            {"algorithm": "ideal"},
+            {"algorithm": "colme", "delta": 0.1, "weights": "soft"},
+            {"algorithm": "c-colme", "delta": 0.1, "global_reset": True},
+            {"algorithm": "b-colme", "delta": 0.1, "depth": 2},
+            {"algorithm": "private-colme"},
         ],
     },
     "own epsilons": {
@@ -59,7 +59,7 @@ CASES: dict[str, dict[str, Any]] = {
         "rounds": 200,
         "runs": 2,
         "seed": 3,
-        "algorithms": [{"rule": "bernstein"}, {"rule": "optimistic"}, {"rule": "recommended"}],
+        "algorithms": [{"rule": "bernstein"}, {"rule": "optimistic"}, {"algorithm": "tracking"}],
     },
 }
 

@@ -39,7 +39,7 @@ def test_everybody_has_a_mean_of_its_own_in_every_run(kind: str) -> None:
     np.testing.assert_allclose(world.truth + 3, means[:3].T)
     np.testing.assert_allclose(world.midpoints, world.truth, atol=1e-12)
     assert (np.abs(seen.data[0] - world.truth) < 0.5 * 3**0.5).all()
-    assert len(np.unique(world.alike[:, 0])) == 40
+    assert len(np.unique(world.mean_groups[:, 0])) == 40
 
 
 def test_nobody_is_alike_in_such_a_population() -> None:
@@ -57,12 +57,12 @@ def test_a_list_of_as_many_means_as_agents_needs_no_table_of_pairs() -> None:
         agents=400, means=np.linspace(0, 1, 400).tolist(), classes=list(range(400)), runs=4
     )
     study = Study(many, 4)
-    assert len(study.setting.told_apart(0)) == 1
+    assert len(study.setting.distinct_profiles(0)) == 1
     assert len({id(of_class) for of_class in study.setting.profiles[0]}) == 1
     _, batch, _ = watched(many, runs=1)
     (engine,) = (one for one in batch.engines if isinstance(one, PaperEngine))
     assert engine._algorithms.edge_z.size == 1
-    assert len(np.unique(batch.world.alike[:, 0])) == 400
+    assert len(np.unique(batch.world.mean_groups[:, 0])) == 400
 
 
 def test_bounds_must_hold_all_of_a_population() -> None:
@@ -91,12 +91,14 @@ def test_each_class_has_its_own_sigma(kind: str) -> None:
     deviations = np.diff(counts * seen.data, axis=0, prepend=0) - world.truth
     for number in range(3):
         expected = study.scenario.shapes[number].sigma2
-        of_class = deviations[:, world.placed == number]
+        of_class = deviations[:, world.in_runs(world.classes) == number]
         assert of_class.var() == pytest.approx(expected, rel=10 / of_class.size**0.5)
         (profile,) = study.setting.profiles[0][number]
         assert profile.sigma2 == expected
     assert study.scenario.shapes[0].sigma2 < study.scenario.shapes[1].sigma2 / 3
-    first, second, third = (world.alike[world.placed == number] for number in range(3))
+    first, second, third = (
+        world.mean_groups[world.in_runs(world.classes) == number] for number in range(3)
+    )
     assert set(first) == set(second) != set(third), "who is alike is a matter of means alone"
 
 

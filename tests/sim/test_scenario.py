@@ -22,11 +22,10 @@ from colme.rules.decision import (
     nearest_paper_theta,
 )
 from colme.sim.engines import PaperTable, RelayTable, TrackingTable
-from colme.sim.figures import figure2
 from colme.sim.figures.presets import PAPER
 from colme.sim.scenario import Scenario
 from colme.sim.scenario.families import RandomRegular
-from colme.sim.study import results
+from colme.sim.study import simulate
 
 TOML = """
 agents = 200
@@ -122,43 +121,9 @@ def test_objects_of_the_library_are_algorithms_of_a_scenario() -> None:
         Scenario.build(algorithms=[Paper(release_squares=True)])
 
 
-AS_WRITTEN_FOR_0_1_0: dict[str, tuple[dict[str, object], dict[str, object]]] = {
-    "recommended": (
-        {"rule": "recommended", "variance": "released"},
-        {"algorithm": "tracking", "variance": "released"},
-    ),
-    "paper": ({"rule": "paper", "alpha": "theorem"}, {"algorithm": "paper", "alpha": "theorem"}),
-    "a rule": ({"rule": "bernstein"}, {"algorithm": "paper", "name": "bernstein"}),
-    "its options": (
-        {"rule": "optimistic", "delta": 0.5, "name": "x"},
-        {"algorithm": "paper", "rule": "optimistic", "delta": 0.5, "name": "x"},
-    ),
-    "a baseline": ({"rule": "b-colme", "depth": 2}, {"algorithm": "b-colme", "depth": 2}),
-    "release, which had one value": (
-        {"rule": "oracle", "release": "every-sample"},
-        {"algorithm": "oracle"},
-    ),
-}
-
-
-@pytest.mark.parametrize(
-    ("old", "new"), AS_WRITTEN_FOR_0_1_0.values(), ids=list(AS_WRITTEN_FOR_0_1_0)
-)
-def test_algorithms_as_0_1_0_wrote_them(old: dict[str, object], new: dict[str, object]) -> None:
-    assert Scenario.build(algorithms=[old]) == Scenario.build(algorithms=[new])
-
-
-def test_a_scenario_that_0_1_0_saved_with_a_result_can_be_read() -> None:
-    """It has every option of every kind, most of which never applied."""
-    path = Path(__file__).parents[2] / "docs" / "figure2" / "figure2.nc"
-    scenario = Scenario.of_result(results.load(path))
-    assert scenario == figure2.study(runs=256)
-
-
 @pytest.mark.parametrize(
     ("fields", "text"),
     [
-        ({"algorithms": [{"rule": "recommended", "theta": {"scale": 1, "exponent": 1}}]}, "theta"),
         ({"algorithms": [{"algorithm": "tracking", "theta": "paper"}]}, "theta"),
         ({"algorithms": [{"algorithm": "tracking", "delta": 0.1}]}, "delta"),
     ],
@@ -401,3 +366,39 @@ def test_a_column_that_is_not_there_is_named(tmp_path: Path) -> None:
 def test_the_constructor_checks_all_that_build_does(fields: dict[str, Any], named: str) -> None:
     with pytest.raises(ConfigError, match=named):
         Scenario(**fields)
+
+
+@pytest.mark.parametrize("algorithm", ["paper", "relay", "c-colme"])
+@pytest.mark.parametrize("runs", [1, 4])
+@pytest.mark.parametrize("recorded", [[10], [7, 3, 3, 10]])
+def test_recorded_rounds_need_not_reach_the_last_round(
+    recorded: list[int], runs: int, algorithm: str
+) -> None:
+    """They may come in any order, and twice; the results are those of the first ten rounds."""
+    fields: dict[str, Any] = {
+        "agents": 10,
+        "graph": {"degree": 4},
+        "runs": runs,
+        "recorded": recorded,
+        "eventful": False,
+        "algorithms": [algorithm],
+    }
+    result = simulate(Scenario(rounds=100, **fields))
+    assert result.t.values.tolist() == sorted(set(recorded))
+    np.testing.assert_array_equal(result.mse, simulate(Scenario(rounds=10, **fields)).mse)
+
+
+@pytest.mark.parametrize("recorded", [[], [0, 5], [5, 101], [-1], 1])
+def test_recorded_rounds_that_do_not_exist_are_refused(recorded: object) -> None:
+    with pytest.raises(ConfigError) as error:
+        Scenario(rounds=100, recorded=recorded)
+    assert error.value.field.startswith("recorded")
+
+
+@pytest.mark.parametrize("name", ["recommended", "relay", "paper", "b-colme"])
+def test_an_algorithm_in_the_place_of_a_rule_is_refused_with_the_remedy(name: str) -> None:
+    """`rule = "recommended"` once meant another algorithm than `algorithm = "recommended"`."""
+    with pytest.raises(ConfigError) as error:
+        Scenario(algorithms=[{"rule": name}])
+    assert error.value.field == "algorithms.0.rule"
+    assert f'algorithm = "{name}"' in error.value.expected

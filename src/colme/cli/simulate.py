@@ -8,7 +8,6 @@ import numpy as np
 import typer
 import xarray as xr
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from colme import naming
@@ -20,18 +19,8 @@ from colme.cli.values import numbers, whole_numbers, words
 from colme.cli.workers import Cluster
 from colme.errors import ConfigError
 from colme.sim.figures import PRESETS
-from colme.sim.scenario import NAMES, Scenario, described
+from colme.sim.scenario import NAMES, Scenario
 from colme.sim.study import RESULT, SummaryRow, kinds_to_keep, summary, title
-
-
-def _describe(wanted: bool) -> None:
-    if wanted:
-        table = Table("field", "default", "what it is", box=None)
-        table.columns[0].no_wrap = True
-        for line in described():
-            table.add_row(*map(escape, line))
-        Console().print(table)
-        raise typer.Exit
 
 
 def simulate(
@@ -60,16 +49,6 @@ def simulate(
             " A rule's name stands for the paper's algorithm with that rule.",
         ),
     ] = None,
-    rule: Annotated[str | None, typer.Option(help="The same as --algorithm.")] = None,
-    help_scenario: Annotated[
-        bool,
-        typer.Option(
-            "--help-scenario",
-            help="Show every field that a scenario in TOML may have.",
-            callback=_describe,
-            is_eager=True,
-        ),
-    ] = False,
     rounds: Annotated[int | None, typer.Option(help="Rounds, one sample each.")] = None,
     runs: Annotated[int | None, typer.Option(help="Independent runs.")] = None,
     seed: Annotated[int | None, typer.Option(help="Same seed, same numbers.")] = None,
@@ -92,9 +71,6 @@ def simulate(
     Without a scenario file, the paper's setting at a small scale: 200 agents in three classes on a
     random graph of degree 5, uniform data, 1,000 rounds, 32 runs.
     """
-    if rule is not None and algorithm is not None:
-        raise ConfigError("--rule", rule, "--algorithm alone: the two are the same")
-    algorithm = rule if algorithm is None else algorithm
     fields: dict[str, Any] = {
         "agents": agents,
         "graph": None if degree is None else {"degree": whole_numbers("--degree", degree)},
@@ -123,8 +99,7 @@ def simulate(
         require_memory(study, threads=at_once, force=force)
     folder = None
     if out is not None:
-        asked = {"command": "simulate", "keep": sorted(kept)}
-        asked |= json.loads(study.model_dump_json())
+        asked = {"command": "simulate", "keep": sorted(kept), **study.identity_fields()}
         folder = Folder.claim(out, asked, results=[RESULT], force=force)
     dataset = running.run(
         study, out=out, threads=threads, cluster=cluster, label="simulating", keep=kept

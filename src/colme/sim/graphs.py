@@ -129,15 +129,15 @@ def complete(agents: int) -> Graph:
     return Graph.from_unique_edges(np.stack(np.triu_indices(agents, k=1), axis=1), agents)
 
 
-def read_edges(path: Path, agents: int) -> Graph:
-    """A text file with two agent numbers, counted from 0, on each line."""
+def read_edges(path: Path) -> list[tuple[int, int]]:
+    """Return the edges in a text file with two agent numbers, counted from 0, on each line."""
     try:
         pairs = np.loadtxt(path, dtype=np.int64, ndmin=2, usecols=(0, 1))
     except OSError as error:
-        raise ConfigError("graph.file", str(path), f"a file to read ({error})") from None
+        raise ConfigError("file", str(path), f"a file to read ({error})") from None
     except (ValueError, IndexError):
-        raise ConfigError("graph.file", str(path), "two agent numbers on each line") from None
-    return Graph.from_edges(map(tuple, pairs.tolist()), agents)
+        raise ConfigError("file", str(path), "two agent numbers on each line") from None
+    return [(a, b) for a, b in pairs.tolist()]
 
 
 def _seed(generator: Generator) -> int:

@@ -15,7 +15,7 @@ from colme.sim.engines import (
     Setting,
     World,
 )
-from colme.sim.kernel import UNIFORM, Origin, RunningMeans, aligned, form_of, rows_for, zeros
+from colme.sim.kernel import RunningMeans, form_of, rows_for, zeros
 from colme.studies.feeds import Replayed, Resampled, SiteFeed
 from colme.studies.inquiry import ASKED, Inquiry, recorded
 from colme.studies.sites import FloatArray
@@ -150,47 +150,25 @@ def _engines(world: World, tables: Sequence[AlgorithmTable], levels: int) -> lis
 
 def _world(question: Inquiry, rounds: IntArray, numbers: range) -> World:
     """Every site with a mean of its own; nothing else is told apart."""
-    sites, agents = question.sites, len(question.sites.names)
+    sites, paces = question.sites, question.paces
     graph = question.links.draw([question.seed, _GRAPH, numbers[0]])
-    form = form_of(np.float64, lanes_for(question.runs))
-    means = np.repeat(sites.means[:, None] - sites.midpoint, len(form), axis=1)
-    alike = np.repeat(np.arange(agents)[:, None], len(form), axis=1)
-    paces = question.paces
-    return World(
-        setting=Setting(
-            agents=agents,
-            degree=float(graph.degrees.mean()),
-            rounds=question.samples,
-            recorded=rounds,
-            tolerance=np.inf,
-            seed=question.seed,
-            centre=sites.midpoint,
-            means=np.zeros(1),
-            midpoints=np.zeros(1),
-            common_bounds=True,
-            profiles=[[[profile]] for profile in question.profiles],
-            keeps_answers=True,
-        ),
-        graph=graph,
-        numbers=numbers,
-        form=form,
-        classes=np.zeros(means.shape, np.int64),
-        origin=_nowhere(means),
-        means=means,
-        alike=alike,
-        honest=np.ones((agents, len(numbers)), np.bool_),
-        pace=None if paces is None else np.asarray(paces),
+    setting = Setting(
+        agents=graph.agents,
+        degree=float(graph.degrees.mean()),
+        rounds=question.samples,
+        recorded=rounds,
+        seed=question.seed,
+        centre=sites.midpoint,
+        profiles=[[[profile]] for profile in question.profiles],
+        keeps_answers=True,
     )
-
-
-def _nowhere(means: FloatArray) -> Origin:
-    """The kernel draws nothing here."""
-    return Origin(
-        shape=UNIFORM,
-        location=aligned(means, np.float64),
-        spread=zeros(means.shape, np.float64),
-        classes=zeros(means.shape, np.int32),
-        table=np.zeros((1, 1), np.float32),
+    return World.given(
+        setting,
+        graph,
+        sites.means - sites.midpoint,
+        numbers=numbers,
+        form=form_of(np.float64, lanes_for(question.runs)),
+        pace=None if paces is None else np.asarray(paces),
     )
 
 

@@ -12,6 +12,7 @@ from colme.sim.engines.engine import (
     Entrant,
     Setting,
     World,
+    mean_groups,
 )
 from colme.sim.engines.large import LargeEngine
 from colme.sim.engines.liars import Liars, Moment
@@ -63,6 +64,7 @@ __all__ = [
     "TrackingTable",
     "Walked",
     "World",
+    "mean_groups",
     "of_answers",
     "of_decisions",
 ]

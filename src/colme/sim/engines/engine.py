@@ -2,9 +2,10 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, ClassVar
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from math import inf
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -22,48 +23,60 @@ from colme.sim.engines.measure import (
     Record,
     new_record,
 )
-from colme.sim.kernel import BUFFER, Array, Form, Origin, RunningMeans
+from colme.sim.kernel import (
+    BUFFER,
+    UNIFORM,
+    Array,
+    Form,
+    Origin,
+    RunningMeans,
+    aligned,
+    zeros,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Setting:
-    """What all batches of a study share."""
+    """What all batches of an experiment share.
+
+    Data whose samples are given, not drawn, need the fields without a default alone.
+    """
 
     agents: int
+    """M, the number of agents."""
     degree: float
     """The mean degree of the graphs."""
     rounds: int
+    """Rounds of every run."""
     recorded: IntArray
-    """The rounds in which something is measured."""
-    tolerance: float
-    """How near to the true mean an answer counts as close."""
+    """The rounds in which something is measured, in order."""
     seed: int
-    centre: float
-    """All data, means and answers are relative to it: single precision has no digits to spare."""
-    means: FloatArray
-    """Of the classes. An agent's own are `World.truth_at`: they may be drawn, and they may move."""
-    midpoints: FloatArray
-    """Of the bounds of each class's data; an agent's own are `World.midpoints`."""
-    common_bounds: bool
-    """Whether all data share their bounds; else each agent has its own, around its mean."""
+    """The seed of all that engines draw."""
     profiles: Sequence[Sequence[Sequence[Profile]]]
-    """For each epsilon to study, for each class, every agent's profile, or one that all share."""
+    """For each epsilon, for each class, every agent's profile, or one that all agents share."""
+    tolerance: float = inf
+    """An answer this near to the true mean counts as close."""
+    centre: float = 0.0
+    """Subtracted from all data, means and answers: single precision has no digits to spare."""
+    means: FloatArray = field(default_factory=partial(np.zeros, 1))
+    """[classes]: the mean of each class. An agent's own is `World.truth_at`: it may be drawn, and
+    it may drift."""
+    midpoints: FloatArray = field(default_factory=partial(np.zeros, 1))
+    """[classes]: the midpoint of the bounds of each class's data; an agent's own is
+    `World.midpoints`."""
+    common_bounds: bool = True
+    """Whether all data share their bounds; else each agent's are around its own mean."""
     claims: Claims | None = None
-    """What liars claim of their releases; None if nothing but the truth."""
+    """What dishonest agents claim of their releases; None if they claim nothing false."""
     keeps_answers: bool = False
-    """Whether somebody wants to see everybody's answers, not only what is measured of them."""
+    """Whether every agent's answers are kept, beside what is measured of them."""
 
-    def everyones(self, level: int, classes: IntArray) -> list[Profile]:
-        """The profile of each agent, where they are in these classes."""
-        profiles = self.profiles[level]
-        return [
-            profiles[c][a % len(profiles[c])]  # one that all share, or each its own
-            for a, c in enumerate(classes.tolist())
-        ]
+    def distinct_profiles(self, level: int) -> list[Sequence[Profile]]:
+        """Return the profiles of each class, as agents see them.
 
-    def told_apart(self, level: int) -> list[Sequence[Profile]]:
-        """`profiles`, of a single class where all are alike; where liars claim something, theirs
-        follow, class by class."""
+        One class if all have the same. If dishonest agents claim something, the profiles that they
+        claim follow, class by class.
+        """
         profiles = list(self.profiles[level])
         if all(one == profiles[0] for one in profiles):
             profiles = profiles[:1]
@@ -72,7 +85,7 @@ class Setting:
         return profiles
 
     def widest(self, level: int) -> Profile:
-        """One for all, with the largest variance of any class."""
+        """Return one profile for all agents, with the largest variance of any class."""
         profiles = [one for of_class in self.profiles[level] for one in of_class]
         sigma2, beta = max(one.sigma2 for one in profiles), max(one.beta for one in profiles)
         return replace(profiles[0], sigma2=sigma2, beta=beta)
@@ -80,35 +93,99 @@ class Setting:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class World:
-    """The runs of one batch, before their first round. They share a graph."""
+    """The runs of one batch, before their first round. They share a graph.
+
+    Arrays have a row for each of the M agents. The kernel computes a fixed number of *lanes* side
+    by side; the first of them are the batch's *runs*, and what the others compute is dropped.
+    Arrays that the kernel reads are [M, lanes]; `in_runs` drops the spare lanes.
+
+    Two agents can have two things in common: their *class* (shape of the data, bounds and profile),
+    and their *mean group* (the same true mean at the beginning: the paper's class).
+    """
 
     setting: Setting
     graph: Graph
     numbers: range
-    """The runs: maybe fewer than the form has lanes; those beyond are computed and dropped."""
+    """The numbers of the runs: as many as there are lanes, or fewer."""
     form: Form
     """Number format and lanes of the kernel."""
     classes: IntArray
-    """[M, lanes]: what agents are alike in but for their means: shape of the data, profile."""
+    """[M, lanes]: each agent's class, a place in the setting's `means`, `midpoints`, `profiles`."""
     origin: Origin
-    """Where the data come from, before any drift."""
+    """The kernel's description of the samples that it draws, before any drift."""
     means: FloatArray
-    """[M, lanes]: everybody's mean before any drift, less the setting's centre."""
-    alike: IntArray
-    """[M, lanes]: equal for agents with the same mean, at the beginning."""
+    """[M, lanes]: each agent's true mean before any drift, less the setting's centre."""
     honest: BoolArray
-    """[M, runs]: who does not lie. Nobody else is measured."""
+    """[M, runs]: which agents do not lie. Others are not evaluated."""
     liars: Liars | None = None
-    """What the others do; None if there are none."""
+    """What dishonest agents do; None if there are none."""
     course: Course | None = None
     """How the means drift; None if they do not."""
     pace: FloatArray | None = None
-    """[M]: samples a round; None for one each."""
+    """[M]: samples of each agent in a round; None if all have one."""
+    mean_groups: IntArray = field(init=False)
+    """[M, lanes]: equal for agents with the same mean at the beginning."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mean_groups", mean_groups(self.means))
+
+    @classmethod
+    def given(
+        cls,
+        setting: Setting,
+        graph: Graph,
+        means: FloatArray,
+        *,
+        numbers: range,
+        form: Form,
+        pace: FloatArray | None = None,
+    ) -> Self:
+        """Make a world whose samples come from outside: nothing is drawn, and all are honest.
+
+        Parameters
+        ----------
+        setting
+            With a single class.
+        graph
+            The graph of all runs.
+        means
+            Each agent's true mean, [M], less the setting's centre.
+        numbers
+            The numbers of the runs, no more than the form has lanes.
+        form
+            Number format and lanes.
+        pace
+            Samples of each agent in a round, [M]; one each if it is None.
+        """
+        in_lanes = np.repeat(means[:, None], len(form), axis=1)
+        classes = np.zeros(in_lanes.shape, np.int64)
+        dtype = form[0].dtype
+        return cls(
+            setting=setting,
+            graph=graph,
+            numbers=numbers,
+            form=form,
+            classes=classes,
+            origin=Origin(
+                shape=UNIFORM,
+                location=aligned(in_lanes, dtype),
+                spread=zeros(in_lanes.shape, dtype),
+                classes=aligned(classes, np.int32),
+                table=np.zeros((1, 1), np.float32),
+            ),
+            means=in_lanes,
+            honest=np.ones((graph.agents, len(numbers)), np.bool_),
+            pace=pace,
+        )
 
     @property
     def runs(self) -> int:
-        """How many there are."""
+        """Number of runs."""
         return len(self.numbers)
+
+    def in_runs(self, in_lanes: Array) -> Array:
+        """[M, runs]: drop the lanes that no run has."""
+        return in_lanes[:, : self.runs]
 
     @property
     def honest_in_lanes(self) -> BoolArray:
@@ -117,53 +194,57 @@ class World:
         return np.pad(self.honest, spare, constant_values=True)
 
     @property
-    def measured(self) -> int:
-        """Agents that do not lie: as many in every run."""
+    def honest_agents(self) -> int:
+        """Number of agents that do not lie, the same in every run."""
         return int(self.honest[:, 0].sum())
 
     @property
-    def placed(self) -> IntArray:
-        """[M, runs]: everybody's class."""
-        return self.classes[:, : self.runs]
-
-    @property
     def truth(self) -> FloatArray:
-        """[M, runs]: everybody's true mean at the beginning, less the setting's centre."""
-        return self.means[:, : self.runs]
+        """[M, runs]: each agent's true mean before any drift, less the setting's centre."""
+        return self.in_runs(self.means)
 
     def truth_at(self, t: int) -> FloatArray:
-        """[M, runs]: the same in round t."""
-        return self.truth_in_lanes(t)[:, : self.runs]
+        """[M, runs]: each agent's true mean in round t, less the setting's centre."""
+        return self.in_runs(self.truth_in_lanes(t))
 
     def truth_in_lanes(self, t: int) -> FloatArray:
-        """[M, lanes]: the same with the lanes that no run has."""
+        """[M, lanes]: `truth_at`, with the lanes that no run has."""
         return self.means if self.course is None else self.means + self.course.at(t)
 
     @property
     def midpoints(self) -> FloatArray:
-        """[M, runs]: of everybody's bounds, less the centre. They stay where the means began."""
-        middles = self.setting.midpoints[self.placed]
+        """[M, runs]: the midpoint of each agent's bounds, less the centre. It does not drift."""
+        classes = self.in_runs(self.classes)
+        middles = self.setting.midpoints[classes]
         if self.setting.common_bounds:
             return np.asarray(middles)
-        return np.asarray(middles + (self.truth - self.setting.means[self.placed]))
+        return np.asarray(middles + (self.truth - self.setting.means[classes]))
 
-    def heard(self, level: int) -> list[list[Profile]]:
-        """For each run, everybody's profile as the others hear of it: a liar's as it claims."""
-        everyones = [self.setting.everyones(level, placed) for placed in self.placed.T]
-        claims = self.setting.claims
+    def profiles(self, level: int) -> list[list[Profile]]:
+        """Each agent's own profile, for each run."""
+        profiles = self.setting.profiles[level]
+        return [
+            # One profile that all of a class share, or each agent its own.
+            [profiles[c][a % len(profiles[c])] for a, c in enumerate(of_run.tolist())]
+            for of_run in self.in_runs(self.classes).T
+        ]
+
+    def reported_profiles(self, level: int) -> list[list[Profile]]:
+        """Each agent's profile as it tells others, for each run: a dishonest one's as it claims."""
+        own, claims = self.profiles(level), self.setting.claims
         if claims is None:
-            return everyones
+            return own
         return [
             [one if is_honest else claims.of(one) for one, is_honest in zip(*run, strict=True)]
-            for run in zip(everyones, self.honest.T, strict=True)
+            for run in zip(own, self.honest.T, strict=True)
         ]
 
     def counts(self, t: int) -> IntArray:
-        """[M]: how many samples everybody has after round t."""
+        """[M]: the number of samples that each agent has after round t."""
         return np.asarray(self.counts_in(range(t, t + 1))[0])
 
     def counts_in(self, rounds: range) -> IntArray:
-        """[rounds, M]: the same after each of these."""
+        """[rounds, M]: the number of samples of each agent after each of these rounds."""
         after = np.arange(rounds.start, rounds.stop)[:, None]
         if self.pace is None:
             return np.repeat(after, self.setting.agents, axis=1)
@@ -171,8 +252,13 @@ class World:
         return np.ceil(self.pace * after - COUNT_ROUNDING).astype(np.int64)
 
 
+def mean_groups(means: FloatArray) -> IntArray:
+    """Number the different means of each lane; `means` and result are [M, lanes]."""
+    return np.stack([np.unique(one, return_inverse=True)[1] for one in means.T], axis=1)
+
+
 COUNT_ROUNDING = 1e-9
-"""Of a pace multiplied by a round."""
+"""The error of a pace multiplied by a round, at most."""
 
 
 class Chunk:
@@ -247,8 +333,8 @@ class AlgorithmTable(Table):
         """Whether agents may lie; else it is not known what that would do."""
         return False
 
-    def check(self, agents: int) -> None:
-        """Whether its options fit so many agents."""
+    def check(self, agents: int, dishonest: int = 0) -> None:
+        """Raise ConfigError if the options do not fit so many agents, of which some lie."""
 
     @property
     def label(self) -> str:
@@ -310,6 +396,8 @@ class Engine(ABC):
         self.record: dict[Cell, Record] = {
             (table.label, level): new_record(rows, world.runs) for table, level in entrants
         }
+        for record in self.record.values():
+            record["evaluated"][:] = world.honest_agents
         self._answered: dict[Cell, Answered] = {}
 
     @property

@@ -77,7 +77,7 @@ class LargeEngine(Engine):
             form,
             self.graph,
             self._rules,
-            world.alike,
+            world.mean_groups,
             start=-setting.centre,
             seed=setting.seed,
             runs=world.numbers,

@@ -12,6 +12,7 @@ BoolArray = NDArray[np.bool_]
 Array = np.ndarray[Any, Any]
 
 MEASURED: Mapping[str, str] = {
+    "evaluated": "agents whose answers were computed",
     "error": "squared errors of the answers",
     "alone": "squared errors of the own means of those who answered; NaN: all did",
     "local": "agents that answer with their own mean",

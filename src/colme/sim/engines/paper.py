@@ -110,7 +110,7 @@ class PaperEngine(Engine):
             self._edges,
             self._algorithms,
             world.origin,
-            alike=world.alike,
+            alike=world.mean_groups,
             start=-setting.centre,
             keeps_answers=setting.keeps_answers,
         )
@@ -125,7 +125,7 @@ class PaperEngine(Engine):
         self._judges = {
             k: Judge(
                 one.rule,
-                world.heard(entrants[k][1]),
+                world.reported_profiles(entrants[k][1]),
                 self._edges,
                 self._state.given[k][:, : world.runs],
                 setting.centre,
@@ -292,8 +292,8 @@ class PaperTable(AlgorithmTable):
             raise ConfigError(error.field, seen, one_of(error.field, known)) from None
         return self
 
-    def check(self, agents: int) -> None:
-        """Whether the rule's options do."""
+    def check(self, agents: int, dishonest: int = 0) -> None:
+        """Raise ConfigError if the rule's options do not fit so many agents."""
         self.rule_in(Situation(agents=agents, degree=1, epsilon=1))
 
     @property
@@ -324,17 +324,17 @@ class PaperTable(AlgorithmTable):
 
 
 def _kinds(world: World) -> IntArray:
-    """[M, lanes]: where an agent's profile is in `Setting.told_apart`."""
+    """[M, lanes]: where an agent's profile is in `Setting.distinct_profiles`."""
     if world.setting.claims is None:
         return world.classes
-    classes = len(world.setting.told_apart(0)) // 2
+    classes = len(world.setting.distinct_profiles(0)) // 2
     kinds = world.classes if classes > 1 else np.zeros_like(world.classes)
     return np.where(world.honest_in_lanes, kinds, kinds + classes)
 
 
 def _prepare(setting: Setting, table: AlgorithmTable, level: int) -> Prepared:
     assert isinstance(table, PaperTable)
-    profiles = [one for of_class in setting.told_apart(level) for one in of_class]
+    profiles = [one for of_class in setting.distinct_profiles(level) for one in of_class]
     strictest = min(profile.epsilon for profile in profiles)
     rule = table.rule_in(Situation(agents=setting.agents, degree=setting.degree, epsilon=strictest))
     z, alpha = np.zeros(setting.rounds + 1), _ALPHA[table.alpha]
@@ -362,7 +362,7 @@ def kernel_algorithms(
     per_edge = any(one.kind == PER_EDGE for one in prepared)
     kinds, ends = 1, 1
     if per_edge:
-        kinds = len(setting.told_apart(0))
+        kinds = len(setting.distinct_profiles(0))
         ends = 1 if len(setting.profiles[0][0]) == 1 else max(edges.indices.size, 1)
     # Enough rounds for any chunk, and for long stretches where they cost little memory.
     affordable = min(64, EDGE_THRESHOLDS // (ends * kinds**2))
@@ -397,7 +397,7 @@ def own_thresholds(
     low = np.repeat(np.arange(setting.agents), np.diff(edges.indptr))
     return {
         k: thresholds.EdgeThresholds(
-            one.rule, setting.told_apart(level), (low, edges.indices), algorithms.edge_z[k]
+            one.rule, setting.distinct_profiles(level), (low, edges.indices), algorithms.edge_z[k]
         )
         for k, ((_, level), one) in enumerate(zip(entrants, prepared, strict=True))
         if one.kind == PER_EDGE and isinstance(one.rule, ThresholdRule)

@@ -13,7 +13,7 @@ class Told:
     def __init__(self, world: World, level: int) -> None:
         assert world.liars is not None
         self._world, self._liars = world, world.liars
-        profiles = [world.setting.everyones(level, placed) for placed in world.placed.T]
+        profiles = world.profiles(level)
         self._sigma2 = np.array([[one.sigma2 for one in run] for run in profiles]).T
         self._sigma2_dp = np.array([[one.sigma2_dp for one in run] for run in profiles]).T
 

@@ -66,7 +66,7 @@ class TrackingEngine(Engine):
         self._form = register_of(world.form)
         self._pools, self._states = [], []
         for table, level in entrants:
-            profiles = world.heard(level)
+            profiles = world.reported_profiles(level)
             profiles += profiles[-1:] * (lanes - world.runs)
             pool = new_pool(
                 world.graph,
@@ -86,7 +86,7 @@ class TrackingEngine(Engine):
         self._units = draw_units(self._pools, setting.seed, numbers)
         self._units *= world.honest_in_lanes  # Lies need no noise.
         ends = self._pools[0].ends
-        alike = world.alike[:, : world.runs]
+        alike = world.in_runs(world.mean_groups)
         self._same = alike[ends[:, 0]] == alike[ends[:, 1]]
         self._honest_ends = world.honest[ends[:, 0]], world.honest[ends[:, 1]]
 
@@ -110,7 +110,7 @@ class TrackingEngine(Engine):
             values |= of_decisions(
                 self._same,
                 state.reach[:, :runs] > 0,
-                self.world.measured,
+                self.world.honest_agents,
                 each=2,
                 honest=self._honest_ends,
             )

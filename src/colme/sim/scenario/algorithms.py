@@ -35,7 +35,14 @@ def as_fields(value: Any) -> Any:
     if not isinstance(value, dict):
         raise ConfigError("algorithm", value, f"one of {', '.join(NAMES)}, a table or an object")
     fields = {key: one for key, one in value.items() if one is not None}
-    algorithm = fields.get("algorithm", "paper" if "rule" in fields else "recommended")
+    if isinstance(fields.get("rule"), str) and fields["rule"] in (*ALIASES, *_BY_NAME):
+        # Version 0.1.0 had one word for both, and recommended another algorithm than today's.
+        expected = f'a decision rule; for this algorithm, algorithm = "{fields["rule"]}" alone'
+        raise ConfigError("rule", fields["rule"], expected)
+    algorithm = fields.get("algorithm")
+    if algorithm is None:
+        named = isinstance(fields.get("rule"), str) and fields["rule"] in RULES
+        algorithm = fields["rule"] if named else "paper" if "rule" in fields else "recommended"
     if isinstance(algorithm, str) and algorithm in RULES:
         if fields.get("rule", algorithm) != algorithm:
             expected = f"no rule: {algorithm!r} is the paper's algorithm with that rule"

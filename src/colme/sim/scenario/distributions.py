@@ -3,6 +3,7 @@
 Each distribution is a table of a scenario, with the options that it has.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 from scipy import stats
 
 from colme.columns import as_numbers, columns_of, is_empty
@@ -66,8 +67,13 @@ class Distribution(Table):
         """The shape for the class of this number, with this mean."""
         raise NotImplementedError
 
+    @property
+    def contents(self) -> Sequence[float] | None:
+        """Numbers in the file that it reads; None if it reads no file."""
+        return None
+
     def with_file_read(self) -> Self:
-        """The same, without a file."""
+        """Return the same distribution, without a file."""
         return self
 
 
@@ -169,37 +175,45 @@ class Empirical(Distribution):
     column: str | None = None
     """Column of that file, if it has more than one."""
 
+    _read: list[float] | None = PrivateAttr(None)
+    """Contents of the file, read once: an edit while runs are computed must not mix two samples."""
+
     @model_validator(mode="after")
     def _one_of_both(self) -> Self:
         if (self.file is None) == (self.values is None):
             raise ConfigError("distribution", "empirical", "a file or a list of values with it")
+        if self.file is not None:
+            self._read = self._numbers_in(self.file)
         return self
+
+    @property
+    def contents(self) -> Sequence[float] | None:
+        """Numbers in the file."""
+        return self._read
 
     def around(self, mean: float, number: int = 0) -> Shape:
         """The same for every mean."""
-        values = self._sample()
+        values = self._read or self.values or []
         if len(set(values)) < 2 or not np.isfinite(values).all():
             raise ConfigError("data.values", values[:5], "at least two different finite numbers")
         return _steps(np.sort(np.asarray(values, dtype=np.float64)))
 
     def with_file_read(self) -> Self:
         """As a list of values."""
-        if self.file is None:
+        if self._read is None:
             return self
-        return self.model_copy(update={"values": self._sample(), "file": None, "column": None})
+        return type(self)(distribution="empirical", values=self._read)
 
-    def _sample(self) -> list[float]:
-        if self.file is None:
-            return self.values or []
+    def _numbers_in(self, file: Path) -> list[float]:
         try:
-            return [float(word) for word in self.file.read_text(encoding="utf-8-sig").split()]
+            return [float(word) for word in file.read_text(encoding="utf-8-sig").split()]
         except (OSError, ValueError):  # not a file of numbers only
-            columns = columns_of(self.file, {"data.column": self.column}, field="data.file")
-        cells = columns["data.column"]
-        numbers = as_numbers(cells, "data.file", columns.first)
+            columns = columns_of(file, {"column": self.column}, field="file")
+        cells = columns["column"]
+        numbers = as_numbers(cells, "file", columns.first)
         for row, (cell, number) in enumerate(zip(cells, numbers, strict=True), columns.first):
             if number is None and not is_empty(cell):
-                raise ConfigError("data.file", f"{cell} (row {row})", "a finite number")
+                raise ConfigError("file", f"{cell} (row {row})", "a finite number")
         return [number for number in numbers if number is not None]
 
 

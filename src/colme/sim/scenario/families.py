@@ -1,10 +1,11 @@
 """Who can talk to whom: a table for each family of graphs, with the options that it has."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from numpy.random import Generator, default_rng
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 
 from colme.configuration import Table, of_kind
 from colme.errors import ConfigError
@@ -41,8 +42,13 @@ class Family(Table):
         """A graph of this family."""
         raise NotImplementedError
 
-    def with_file_read(self, agents: int) -> Self:
-        """The same, without a file."""
+    @property
+    def contents(self) -> Sequence[tuple[int, int]] | None:
+        """Edges in the file that it reads; None if it reads no file."""
+        return None
+
+    def with_file_read(self) -> Self:
+        """Return the same family, without a file."""
         return self
 
     def names(self, agents: int) -> list[int] | list[str]:
@@ -163,15 +169,25 @@ class Listed(Family):
     labels: list[int] | list[str] | None = None
     """What the agents are called, in order; their numbers if not given."""
 
+    _read: list[tuple[int, int]] | None = PrivateAttr(None)
+    """Contents of the file, read once: an edit while runs are computed must not mix two graphs."""
+
     @model_validator(mode="after")
     def _one_of_both(self) -> Self:
         if (self.file is None) == (self.edges is None):
             raise ConfigError("family", "edges", "a file or a list of edges with it")
+        if self.file is not None:
+            self._read = graphs.read_edges(self.file)
         return self
 
+    @property
+    def contents(self) -> Sequence[tuple[int, int]] | None:
+        """Edges in the file."""
+        return self._read
+
     def mean_degree(self, agents: int, degree: int) -> float:
-        """As the list has it; of a file it is not known yet."""
-        return 2 * len(self.edges or []) / agents
+        """As the edges have it."""
+        return 2 * len(self._read or self.edges or []) / agents
 
     def check(self, agents: int, degree: int) -> None:
         """Whether all edges are between two of these agents."""
@@ -182,16 +198,13 @@ class Listed(Family):
         if self.labels is not None and len(set(self.labels)) != agents:
             seen = f"{len(set(self.labels))} different ones"
             raise ConfigError("graph.labels", seen, f"one for each of the {agents} agents")
-        if self.file is not None:
-            return graphs.read_edges(self.file, agents)
-        return Graph.from_edges(self.edges or [], agents)
+        return Graph.from_edges(self._read or self.edges or [], agents)
 
-    def with_file_read(self, agents: int) -> Self:
+    def with_file_read(self) -> Self:
         """As a list of edges."""
-        if self.file is None:
+        if self._read is None:
             return self
-        edges = graphs.read_edges(self.file, agents).edges
-        return self.model_copy(update={"file": None, "edges": edges})
+        return type(self)(family="edges", edges=self._read, labels=self.labels)
 
     def names(self, agents: int) -> list[int] | list[str]:
         """As their labels say."""

@@ -1,5 +1,6 @@
 """A study as one validated object, from Python or from TOML."""
 
+import hashlib
 import json
 from collections.abc import Mapping
 from math import inf
@@ -16,7 +17,6 @@ from colme.graph import Graph, IntArray
 from colme.rules.release import Profile, largest_variance
 from colme.sim import graphs
 from colme.sim.engines import BoolArray, FloatArray
-from colme.sim.scenario import legacy
 from colme.sim.scenario.algorithms import AnyAlgorithm
 from colme.sim.scenario.distributions import Data, Shape, Uniform, WithSigma
 from colme.sim.scenario.drift import AnyDrift, Jump
@@ -87,7 +87,7 @@ class Scenario(Table):
             listed = Listed(family="edges", edges=graph.edges, labels=_names(graph))
             fields |= {"graph": listed, "agents": graph.agents}
         with errors_named(type(self)):
-            super().__init__(**legacy.upgraded(plain(fields)))
+            super().__init__(**plain(fields))
         self._check()
 
     @classmethod
@@ -121,10 +121,23 @@ class Scenario(Table):
     def with_files_read(self) -> Self:
         """The same with what its files hold, for those who can't read them."""
         read = {
-            "graph": self.graph.with_file_read(self.agents),
+            "graph": self.graph.with_file_read(),
             "data": self.data.with_file_read(),
         }
         return self.model_copy(update=read)
+
+    def identity_fields(self) -> dict[str, Any]:
+        """Return all that results depend on, as plain data. Two scenarios with equal ones are one.
+
+        Instead of a file's name they have a digest of its contents. `sources` has a digest of the
+        source of every module with a rule, baseline or engine of the user's own.
+        """
+        fields: dict[str, Any] = json.loads(self.model_dump_json())
+        for name, contents in (("graph", self.graph.contents), ("data", self.data.contents)):
+            if contents is not None:
+                digest = hashlib.sha256(json.dumps(contents).encode()).hexdigest()
+                fields[name]["file"] = f"sha256 {digest}"
+        return fields | {"sources": naming.sources(fields["algorithms"])}
 
     def _check(self) -> None:
         labels = [algorithm.label for algorithm in self.algorithms]
@@ -212,7 +225,7 @@ class Scenario(Table):
         """Whether an algorithm's own options fit this many agents."""
         for number, table in enumerate(self.algorithms):
             try:
-                table.check(self.agents)
+                table.check(self.agents, self.liars.among(self.agents) if self.liars else 0)
             except ConfigError as error:
                 error.field = f"algorithms.{number}.{error.field}"
                 raise

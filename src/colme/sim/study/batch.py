@@ -80,10 +80,11 @@ class Batch:
         while start <= last:
             # A stretch ends where something is recorded: then an engine's state is that round's.
             at = int(np.searchsorted(recorded, start))
-            next_row = int(recorded[at]) if at < len(recorded) else last
-            stop = min(next_row, last)
-            data = self._go(start, stop, at if stop == next_row else None)
-            if stop == next_row:
+            # Rounds after the last recorded one have no row.
+            stop = min(int(recorded[at]), last) if at < len(recorded) else last
+            row = at if at < len(recorded) and stop == recorded[at] else None
+            data = self._go(start, stop, row)
+            if row is not None:
                 means = data[(stop - 1) % len(data), :, : self.runs]
                 self._class_error[at] = self._class_ideal.errors(stop, means)
                 if self.study.setting.keeps_answers:
@@ -117,7 +118,7 @@ class Batch:
 
     def sums(self) -> Sums:
         """What was recorded, summed over the runs; a row for each algorithm at each epsilon."""
-        agents = self.world.measured
+        agents = self.world.honest_agents
         mse_local = self._local_error[..., : self.runs] / agents
         measured = {cell: one for engine in self.engines for cell, one in engine.measured().items()}
         cells = [measured[cell] for cell in self.study.cells]

@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import json
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,8 +29,8 @@ class Checkpoint:
     @staticmethod
     def identity(scenario: Scenario) -> str:
         """A name that no other scenario and no other version has."""
-        everything = f"{__version__} {scenario.model_dump_json()}".encode()
-        return hashlib.sha256(everything).hexdigest()[:16]
+        everything = f"{__version__} {json.dumps(scenario.identity_fields())}"
+        return hashlib.sha256(everything.encode()).hexdigest()[:16]
 
     @classmethod
     def of(cls, scenario: Scenario, out: Path | str) -> Self:

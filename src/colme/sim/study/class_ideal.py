@@ -16,7 +16,7 @@ class ClassIdeal:
         self._world = world
         agents, runs = world.honest.shape
         # A number for each class of each run.
-        self._group = world.alike[:, :runs] + agents * np.arange(runs)
+        self._group = world.in_runs(world.mean_groups) + agents * np.arange(runs)
         self._size = agents * runs
 
     def errors(self, t: int, means: Array) -> FloatArray:

@@ -4,10 +4,8 @@ Objects of a user's own travel by name. Whoever is sent something checks first t
 what the sender does.
 """
 
-import hashlib
 import socket
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, Future, as_completed
 from dataclasses import dataclass
 from importlib import import_module
@@ -63,9 +61,8 @@ class Parcel:
     @classmethod
     def of(cls, content: bytes, algorithms: Sequence[Mapping[str, Any]]) -> "Parcel":
         """With whatever these tables name."""
-        modules = dict.fromkeys(text.partition(":")[0] for text in _names_in(algorithms))
-        digests = tuple((name, _digest(name)) for name in modules)
-        return cls(content, versions(), digests, tuple(naming.searched))
+        modules = tuple(naming.sources(algorithms).items())
+        return cls(content, versions(), modules, tuple(naming.searched))
 
     def opened(self) -> bytes:
         """The content, where this process may be trusted with it."""
@@ -89,7 +86,7 @@ def another_version(package: str, seen: str, wanted: str) -> ConfigError:
 
 def require_names(algorithms: Sequence[Mapping[str, Any]]) -> None:
     """Refuse tables with something of the user's own that others could not look up."""
-    for text in _names_in(algorithms):
+    for text in naming.names_in(algorithms):
         if text.partition(":")[0] in ("__main__", "__mp_main__"):
             expected = "something from a module of its own: workers can't import a script"
             raise ConfigError("algorithms", text, expected)
@@ -100,25 +97,9 @@ def require_names(algorithms: Sequence[Mapping[str, Any]]) -> None:
             raise ConfigError("algorithms", text, expected) from None
 
 
-def _names_in(value: Any, key: str = "") -> Iterator[str]:
-    """Every module:attribute."""
-    if isinstance(value, Mapping):
-        for name, one in value.items():
-            yield from _names_in(one, name)
-    elif isinstance(value, list | tuple):
-        for one in value:
-            yield from _names_in(one)
-    elif key in ("algorithm", "rule", naming.OBJECT) and naming.is_own(value):
-        yield value
-
-
 def versions() -> tuple[tuple[str, str], ...]:
     """Of this process."""
     return tuple((name, import_module(name).__version__) for name in PACKAGES)
-
-
-_DIGESTS: dict[str, str] = {}
-"""Of modules, as they were when they were met here first: they are not read again."""
 
 
 def _met(name: str, host: str) -> str:
@@ -127,10 +108,4 @@ def _met(name: str, host: str) -> str:
     except Exception as error:  # whatever a module of the user's own raises while it is imported
         expected = f"a module that can be imported on {host} ({type(error).__name__}: {error})"
         raise ConfigError(FIELD, name, expected) from None
-    return _DIGESTS.setdefault(name, _digest(name))
-
-
-def _digest(name: str) -> str:
-    """Of its file; of what is built in there is none, nor is it the user's own."""
-    file = getattr(sys.modules[name], "__file__", None)
-    return "" if file is None else hashlib.sha256(Path(file).read_bytes()).hexdigest()
+    return naming.source_digest(name)

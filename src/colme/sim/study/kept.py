@@ -107,7 +107,7 @@ class Keeper:
             kept["answer"][row] = np.where(asked, values, np.nan)
 
     def _by_class(self, values: FloatArray) -> FloatArray:
-        placed = self._world.placed.ravel()
+        placed = self._world.in_runs(self._world.classes).ravel()
         return np.bincount(placed, values.ravel(), len(self._world.setting.means)).astype(float)
 
     def sums(self, record: Record, agents: int) -> dict[str, FloatArray]:
@@ -118,7 +118,7 @@ class Keeper:
             sums |= {"run_error": record["error"] / agents, "run_alone": record["alone"] / agents}
         if answers_kept(self._keep):
             sums |= {"own": self._own, "truth": self._truth}
-            sums["class_of"] = self._world.placed.astype(np.float64)
+            sums["class_of"] = self._world.in_runs(self._world.classes).astype(np.float64)
         return sums
 
 

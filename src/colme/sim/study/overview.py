@@ -67,5 +67,18 @@ def summary(result: xr.Dataset) -> list[SummaryRow]:
 
 
 def title(result: xr.Dataset) -> str:
-    """What the rows are of."""
-    return f"After {int(result.t[-1]):,} rounds, {result.attrs['runs']} runs"
+    """State how many rounds and runs there are, and which errors are of few agents.
+
+    An algorithm whose answers are dear is evaluated at some agents only. Its standard errors come
+    from as few, and are rough themselves.
+    """
+    text = f"After {int(result.t[-1]):,} rounds, {result.attrs['runs']} runs"
+    if "evaluated" not in result:  # of an earlier version
+        return text
+    fewest = result.evaluated.isel(t=-1).min(("epsilon", "degree"))
+    few = [
+        f"{label} at {number:g}"
+        for label, number in zip(fewest.algorithm.values, fewest.values.tolist(), strict=True)
+        if number < fewest.max()
+    ]
+    return f"{text}; evaluated agents of a run: {', '.join(few)}" if few else text

@@ -124,6 +124,12 @@ QUANTITIES = (
         lambda x: x.mean("alone"),
     ),
     Quantity(
+        "evaluated",
+        CELL,
+        "agents of a run whose answers were computed, on average: mse is of these",
+        lambda x: x.mean("evaluated"),
+    ),
+    Quantity(
         "mse_ideal",
         DEGREE,
         "Proposition 3, averaged over the runs' graphs and classes",

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from colme import __version__
 from colme.errors import ConfigError
-from colme.sim.scenario import Scenario, label_of_today
+from colme.sim.scenario import Scenario
 from colme.sim.study import kept, tables
 from colme.sim.study.kept import Keep
 from colme.sim.study.overview import SummaryRow, is_whole, summary, title
@@ -115,16 +115,10 @@ def load(path: Path | str) -> Results:
         raise ConfigError("result", str(path), expected) from None
     if "mse" not in loaded:
         raise ConfigError("result", str(path), "a result of colme simulate")
-    now = _upgraded(loaded)
-    return Results(now.data_vars, now.coords, now.attrs)
-
-
-def _upgraded(dataset: xr.Dataset) -> xr.Dataset:
-    """Results of 0.1.0, in today's words: it called algorithms rules, and tracking recommended."""
-    if "rule" not in dataset.dims:
-        return dataset
-    labels = [label_of_today(str(label)) for label in dataset["rule"].values]
-    return dataset.rename(rule="algorithm").assign_coords(algorithm=labels)
+    if "rule" in loaded.dims:
+        expected = "a result of this version: those of 0.1.0 are not read, so simulate again"
+        raise ConfigError("result", str(path), expected)
+    return Results(loaded.data_vars, loaded.coords, loaded.attrs)
 
 
 RESULT = "result.nc"

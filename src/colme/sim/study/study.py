@@ -6,7 +6,17 @@ import numpy as np
 
 from colme import theory
 from colme.graph import IntArray
-from colme.sim.engines import AlgorithmTable, Cell, Claims, Engine, Entrant, Liars, Setting, World
+from colme.sim.engines import (
+    AlgorithmTable,
+    Cell,
+    Claims,
+    Engine,
+    Entrant,
+    Liars,
+    Setting,
+    World,
+    mean_groups,
+)
 from colme.sim.kernel import LANES, LINES, STEPS, UNIFORM, Form, Origin, aligned
 from colme.sim.scenario import Lying, Scenario
 from colme.sim.study.kept import Keep
@@ -105,7 +115,6 @@ class Study:
         scenario, drift = self.scenario, self.scenario.drift
         classes = np.stack([scenario.draw_classes(run) for run in lanes], axis=1)
         means = np.stack([scenario.draw_means(run) for run in lanes], axis=1) - scenario.centre
-        alike = np.stack([np.unique(one, return_inverse=True)[1] for one in means.T], axis=1)
         world = World(
             setting=self.setting,
             graph=scenario.draw_graph(self.degree, lanes.start // self.lanes),
@@ -114,12 +123,12 @@ class Study:
             classes=classes,
             origin=self.origin(classes, form)._replace(location=aligned(means, form[0].dtype)),
             means=means,
-            alike=alike,
             honest=np.stack([scenario.draw_honest(run) for run in lanes[:runs]], axis=1),
-            course=drift.course(means, alike, scenario.seed, lanes) if drift else None,
+            course=drift.course(means, mean_groups(means), scenario.seed, lanes) if drift else None,
             pace=None if scenario.pace_per_agent is None else np.array(scenario.pace_per_agent),
         )
-        return replace(world, liars=self._liars(world))
+        liars = self._liars(world)
+        return world if liars is None else replace(world, liars=liars)
 
     def _liars(self, world: World) -> Liars | None:
         scenario, lying = self.scenario, self.scenario.liars
@@ -176,9 +185,9 @@ class Study:
         rows = []
         for run, honest in enumerate(world.honest.T):
             # A liar is like nobody.
-            alike = np.where(honest, world.alike[:, run], -1 - np.arange(len(honest)))
+            alike = np.where(honest, world.mean_groups[:, run], -1 - np.arange(len(honest)))
             sizes = world.graph.component_sizes(alike)[honest]
-            variances = sigma2[world.placed[honest, run]]
+            variances = sigma2[world.classes[honest, run]]
             rows.append(
                 [
                     theory.ideal(variances, sizes),

@@ -22,7 +22,7 @@ class BaselineEngine(Engine):
         self._centre = world.setting.centre
         # Each is told who is alike; a liar is like nobody.
         nobody = -1 - np.arange(len(world.honest))[:, None]
-        self._classes = np.where(world.honest, world.alike[:, : world.runs], nobody)
+        self._classes = np.where(world.honest, world.in_runs(world.mean_groups), nobody)
         self._players: dict[Cell, list[Baseline]] = {}
         for table, level in entrants:
             assert isinstance(table, BaselineTable)
@@ -69,7 +69,7 @@ class BaselineEngine(Engine):
         """Of the graph's edges, or, for those who need no graph, of all ordered pairs."""
         graph = self.world.graph
         if accepted is None:
-            return {"size": self.world.measured}
+            return {"size": self.world.honest_agents}
         if accepted.ndim == 2:
             others = ~np.eye(graph.agents, dtype=bool)
             first, second = np.nonzero(others)
@@ -79,7 +79,7 @@ class BaselineEngine(Engine):
         return of_decisions(
             classes[first] == classes[second],
             accepted,
-            self.world.measured,
+            self.world.honest_agents,
             honest=(honest[first], honest[second]),
         )
 

@@ -55,10 +55,15 @@ class RelayTable(AlgorithmTable):
         """They lie in their records."""
         return True
 
-    def check(self, agents: int) -> None:
-        """Whether those who are asked are there."""
-        if isinstance(self.measured, list) and not all(0 <= a < agents for a in self.measured):
+    def check(self, agents: int, dishonest: int = 0) -> None:
+        """Raise ConfigError if named agents do not exist, or may all lie in one run."""
+        if not isinstance(self.measured, list):
+            return
+        if not all(0 <= a < agents for a in self.measured):
             raise ConfigError("measured", self.measured, f"agents 0 to {agents - 1}")
+        if 0 < len(set(self.measured)) <= dishonest:
+            expected = f"more agents than the {dishonest} that lie, or how many are to be drawn"
+            raise ConfigError("measured", self.measured, expected)
 
     def asked(self, world: World) -> int | list[int]:
         """How many agents are, or which."""

@@ -13,7 +13,7 @@ from colme.protocol.board.record import RECORD_SIZE, weighed_blocks
 from colme.rules.interval import believed_variance
 from colme.rules.weighing import claimed
 from colme.sim.engines.engine import Chunk, Cost, World
-from colme.sim.engines.measure import ANSWERS, Answered, Array, FloatArray
+from colme.sim.engines.measure import ANSWERS, Answered, Array, BoolArray, FloatArray
 from colme.sim.engines.relay.boards import boards_of
 from colme.sim.engines.relay.lies import Lies
 from colme.sim.engines.relay.traffic import Traffic
@@ -50,19 +50,23 @@ class Player:
         setting, graph = world.setting, world.graph
         self._world, self.squares = world, squares
         lots = np.random.default_rng([setting.seed, _ASKED, world.numbers[0]])
-        drawn = isinstance(asked, int)
         if isinstance(asked, int):
-            asked = lots.choice(graph.agents, asked, replace=False).tolist()
-        # Who answers: those who are asked and, where it costs no fit of their own, all who hold the
-        # same board as one of them.
-        in_company = drawn and not squares and graph.agents <= COMPANY
-        self._who = np.arange(graph.agents) if in_company else np.unique(asked)
-        self._is_asked = np.isin(self._who, asked)
+            drawn = lots.choice(graph.agents, asked, replace=False)
+            is_asked = _honest_ones(drawn, world)
+        else:
+            is_asked = np.repeat(np.isin(np.arange(graph.agents), asked)[:, None], world.runs, 1)
+        # All who hold the same board as an agent that was drawn answer too: most of them need no
+        # fit of their own. Whether variances are known must make no difference here: tables that
+        # differ in that alone evaluate the same agents.
+        in_company = isinstance(asked, int) and graph.agents <= COMPANY
+        self._who = np.flatnonzero(in_company | is_asked.any(axis=1))
+        self._is_asked = is_asked[self._who]
+        """[who, runs]"""
         self._boards = boards_of(graph, names, self._who, capacity=capacity, hop=hop)
         # Only those whose records are on the board of somebody who may answer matter.
         self._origins = self._boards.origins
         self._own = np.searchsorted(self._origins, self._who)
-        profiles = [setting.everyones(level, placed) for placed in world.placed.T]
+        profiles = world.profiles(level)
         theirs = [profiles[0][b] for b in self._origins.tolist()]
         self._schedules = [
             weighed_blocks(profile.epsilon, names[b])
@@ -129,13 +133,15 @@ class Player:
         (value, margin, size, trust), weight = self._answers(t, own)
         truth = world.truth_at(t)[self._who]
         deviation = value - truth
-        # Those who were asked stand for all who are honest.
-        each = world.measured / np.maximum(weight.sum(axis=0), 1)
+        # Evaluated agents stand for all that are honest. A run without any has no error, not 0.
+        evaluated = weight.sum(axis=0)
+        each = world.honest_agents / np.where(evaluated > 0, evaluated, np.nan)
 
         def total(values: Array) -> FloatArray:
             return np.asarray(each * (weight * values).sum(axis=0))
 
         return {
+            "evaluated": np.count_nonzero(weight, axis=0),
             "error": total(deviation**2),
             "alone": total((own - truth) ** 2),
             "close": total(np.abs(deviation) <= world.setting.tolerance),
@@ -169,11 +175,11 @@ class Player:
         honest = self._world.honest[self._who]
         held = self._boards.held(t, self._released.round, self._released.closed)
         counts = self._world.counts(t)[self._who].astype(np.float64)
-        for blocks in np.unique(held[self._is_asked], axis=0):
+        for blocks in np.unique(held[self._is_asked.any(axis=1)], axis=0):
             alike = np.flatnonzero((held == blocks).all(axis=1))
             for lane in range(own.shape[1]):
                 who = alike[honest[alike, lane]]
-                asked = np.count_nonzero(self._is_asked[who])
+                asked = np.count_nonzero(self._is_asked[who, lane])
                 if asked:
                     self._ask(blocks, lane, who, own[who, lane], counts[who], found)
                     weight[who, lane] = asked / who.size
@@ -256,3 +262,21 @@ class Player:
             origin=0.0,
             unit=float(plan.half_range[0]),
         )
+
+
+def _honest_ones(drawn: IntArray, world: World) -> BoolArray:
+    """[M, runs]: as many evaluated agents as were drawn, honest ones alone.
+
+    In a run in which some of those drawn lie, others follow in an order that all runs share. So no
+    run is without an answer, unless fewer are honest.
+    """
+    agents, runs = world.honest.shape
+    if world.honest.all():
+        return np.repeat(np.isin(np.arange(agents), drawn)[:, None], runs, axis=1)
+    generator = np.random.default_rng([world.setting.seed, _ASKED, world.numbers[0], 1])
+    others = generator.permutation(np.setdiff1d(np.arange(agents), drawn))
+    order = np.concatenate([drawn, others])
+    honest = world.honest[order]
+    found = np.zeros(world.honest.shape, np.bool_)
+    found[order] = honest & (np.cumsum(honest, axis=0) <= drawn.size)
+    return found
