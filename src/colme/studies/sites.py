@@ -16,9 +16,6 @@ from colme.studies.read import BadRows, Read
 
 FloatArray = NDArray[np.float64]
 
-MIN_SAMPLES = 20
-"""Rows that a site needs to take part, unless told otherwise."""
-
 CLIPPED = 0.01
 """Of all rows: beyond this share, clipping is warned of."""
 

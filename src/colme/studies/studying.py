@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from colme.errors import ConfigError
+from colme.studies import MIN_SAMPLES, runner
 from colme.studies import inquiry as asking
-from colme.studies import runner
 from colme.studies.findings import findings
 from colme.studies.inquiry import Inquiry
 from colme.studies.read import read
 from colme.studies.result import TITLE, StudyResult
-from colme.studies.sites import MIN_SAMPLES, links_of, sites_of
+from colme.studies.sites import links_of, sites_of
 
 
 def prepare(
