@@ -1,26 +1,62 @@
-"""What relay costs a node: `python benchmarks/boards.py records`, `board`, `ring` or `hub`."""
+"""What relay costs real nodes, and how their boards come together again after a partition.
+
+records: parsed, verified, merged, stored and passed on.
+board: memory and restart of a node whose board is full.
+hub: one node with 200 neighbours.
+ring: how long until a release is at all of 60 nodes, and what idling takes.
+partition: a ring of 12 is cut into halves, which go on; then the cut heals.
+edges: bytes that cross an edge of a ring of 12.
+"""
 
 import asyncio
 import resource
 import sys
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter, process_time
+from typing import Annotated
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
+import typer
 from grpc.aio import secure_channel
 
 from colme.node.node import Node
+from colme.node.session import link
 from colme.node.trust import Identity, channel_options
 from colme.node.wire import METHOD, encode, message_in, parse_frame, parts_of
-from colme.protocol.board.entry import Entry
 from colme.protocol.board.messages import DigestMessage, RecordsMessage
 from colme.protocol.board.record import Record
 from support.boarded import board_of, boarded, relaying, somebody
 from support.boards import written
 from support.neighbours import Caller, Neighbours
+from support.wires import Wire
+
+INTERVAL = 0.5
+"""Seconds between two ticks of a node."""
+NAMES = ("records", "board", "hub", "ring", "partition", "edges")
+
+
+def main(
+    names: Annotated[list[str], typer.Argument(help=f"Of {', '.join(NAMES)}.")],
+    seconds: Annotated[float, typer.Option(help="Of a partition.")] = 150,
+    interval: Annotated[float, typer.Option(help="Between two ticks, in a partition.")] = INTERVAL,
+) -> None:
+    """Measure nodes that relay. For memory and processor time, name one at a time."""
+    measurements = {
+        "records": records,
+        "board": board,
+        "hub": hub,
+        "ring": ring,
+        "partition": lambda folder: partition(folder, seconds, interval),
+        "edges": edges,
+    }
+    for name in names:
+        with TemporaryDirectory() as folder:
+            asyncio.run(measurements[name](Path(folder)))
 
 
 def megabytes() -> float:
@@ -75,49 +111,11 @@ async def board(folder: Path) -> None:
         print(f"restart: {perf_counter() - began:.2f} s, {len(one.board)} records")
 
 
-async def ring(folder: Path, size: int = 60, interval: float = 0.5) -> None:
-    """Embedded nodes: how long until a release is everywhere, and what crosses an edge."""
-    names = [f"n{number:02d}" for number in range(size)]
-    around = Neighbours(folder, *names)
-    async with AsyncExitStack() as stack:
-        nodes = []
-        for number, name in enumerate(names):
-            others = (names[number - 1], names[(number + 1) % size])
-            config = relaying(around, name, *others, pace={"interval": interval})
-            nodes.append(await stack.enter_async_context(Node(config)))
-        while not all(one.connected for node in nodes for one in node.status().neighbours):
-            await asyncio.sleep(0.1)
-        await asyncio.sleep(4 * interval)
-        for turn in range(3):
-            author = nodes[turn]
-            count = author._parts.driver.agent.counts.released
-            began, busy = perf_counter(), process_time()
-            await author.take([0.5] * (20 + 10 * turn))
-            origin = author._parts.driver.agent.boards.origin
-            while not all(is_newer(board_of(node).get(origin), count) for node in nodes):
-                await asyncio.sleep(0.01)
-            wall = perf_counter() - began
-            print(
-                f"ring of {size}, interval {interval} s: everywhere after {wall:.2f} s "
-                f"({wall / interval:.1f} intervals, {size // 2} hops); "
-                f"{(process_time() - busy) / size * 1000:.1f} ms of processor time a node"
-            )
-        began, busy = perf_counter(), process_time()
-        await asyncio.sleep(20)
-        share = (process_time() - busy) / (perf_counter() - began) / size
-        print(f"idle: {share:.5f} of a core a node, {size} nodes in one process")
-
-
-def is_newer(held: Entry | None, count: int) -> bool:
-    """Whether it has more samples."""
-    return isinstance(held, Record) and held.count > count
-
-
-async def hub(folder: Path, size: int = 200, interval: float = 0.5) -> None:
+async def hub(folder: Path, size: int = 200) -> None:
     """One node with many neighbours, which speak to it and do not listen."""
     names = [f"n{number:03d}" for number in range(size)]
     around = Neighbours(folder, "hub", *names)
-    config = relaying(around, "hub", *names, pace={"interval": interval})
+    config = relaying(around, "hub", *names, pace={"interval": INTERVAL})
     keys = {name: Identity.load(around.identity(name)).signs({}) for name in names}
     async with AsyncExitStack() as stack:
         began, busy = perf_counter(), process_time()
@@ -145,13 +143,148 @@ async def hub(folder: Path, size: int = 200, interval: float = 0.5) -> None:
             )
 
 
-async def main() -> None:
-    """Those that are asked for."""
-    known = {"records": records, "board": board, "ring": ring, "hub": hub}
-    for name in sys.argv[1:] or known:
-        with TemporaryDirectory() as folder:
-            await known[name](Path(folder))
+class Ring:
+    """Embedded nodes in a ring; wired: each session crosses a wire that is cut and counted."""
+
+    def __init__(self, folder: Path, size: int, interval: float, *, wired: bool = True) -> None:
+        self.names = [f"n{number:02d}" for number in range(size)]
+        self._around = Neighbours(folder, *self.names)
+        self._interval = interval
+        self._wired = wired
+        self.nodes: list[Node] = []
+        self.wires: dict[tuple[str, str], Wire] = {}
+
+    async def start(self, stack: AsyncExitStack) -> None:
+        """All of them, until they know each other."""
+        for number, name in enumerate(self.names):
+            others = (self.names[number - 1], self.names[(number + 1) % len(self.names)])
+            config = relaying(self._around, name, *others, pace={"interval": self._interval})
+            if self._wired:
+                for other in others:
+                    wire = Wire(self._around.address(other))
+                    self.wires[name, other] = await stack.enter_async_context(wire)
+                pinned = tuple(
+                    one.model_copy(update={"address": self.wires[name, one.name].address})
+                    for one in config.neighbours
+                )
+                config = config.model_copy(update={"neighbours": pinned})
+            self.nodes.append(await stack.enter_async_context(Node(config)))
+        await reached(self.are_connected)
+
+    def are_connected(self) -> bool:
+        """Whether all sessions are open."""
+        return all(one.connected for node in self.nodes for one in node.status().neighbours)
+
+    def are_alike(self) -> bool:
+        """Whether all boards hold the same."""
+        boards = [board_of(node) for node in self.nodes]
+        return len({board.fingerprint for board in boards}) == 1
+
+    async def release(self, samples: int) -> None:
+        """Feed each so many samples; what they close goes out at the next tick."""
+        for node in self.nodes:
+            await node.take([0.5] * samples)
+
+    def records(self) -> int:
+        """Written so far, by everybody: one for each release, of however many blocks."""
+        return sum(node._parts.store.releases for node in self.nodes)
+
+    def bytes(self) -> int:
+        """That have crossed, both ways, TLS and all."""
+        return sum(wire.bytes for wire in self.wires.values())
 
 
-if __name__ == "__main__":
-    asyncio.run(main())
+async def reached(condition: Callable[[], bool]) -> float:
+    """Seconds until it holds."""
+    began = perf_counter()
+    while not condition():
+        await asyncio.sleep(0.01)
+    return perf_counter() - began
+
+
+async def ring(folder: Path, size: int = 60) -> None:
+    """Embedded nodes: how long until a release is everywhere, and what idling takes."""
+    async with AsyncExitStack() as stack:
+        around = Ring(folder, size, INTERVAL, wired=False)
+        await around.start(stack)
+        await asyncio.sleep(4 * INTERVAL)
+        for turn in range(3):
+            agent = around.nodes[turn]._parts.driver.agent
+            count = agent.counts.released
+            began, busy = perf_counter(), process_time()
+            await around.nodes[turn].take([0.5] * (20 + 10 * turn))
+            await reached(partial(all_newer, around.nodes, agent.boards.origin, count))
+            wall = perf_counter() - began
+            print(
+                f"ring of {size}, interval {INTERVAL} s: everywhere after {wall:.2f} s "
+                f"({wall / INTERVAL:.1f} intervals, {size // 2} hops); "
+                f"{(process_time() - busy) / size * 1000:.1f} ms of processor time a node"
+            )
+        began, busy = perf_counter(), process_time()
+        await asyncio.sleep(20)
+        share = (process_time() - busy) / (perf_counter() - began) / size
+        print(f"idle: {share:.5f} of a core a node, {size} nodes in one process")
+
+
+def all_newer(nodes: Sequence[Node], origin: str, count: int) -> bool:
+    """Whether every node holds a record of this publisher with more samples than this."""
+    held = [board_of(node).get(origin) for node in nodes]
+    return all(isinstance(one, Record) and one.count > count for one in held)
+
+
+async def partition(folder: Path, seconds: float, interval: float) -> None:
+    """A ring of 12 is cut into halves, which go on; then the cut heals."""
+    # As long as an interval, as by default: a scaled one is to show the same.
+    link.LONGEST_PAUSE = link.ANSWER_SECONDS = interval
+    async with AsyncExitStack() as stack:
+        around = Ring(folder, 12, interval)
+        await around.start(stack)
+        await around.release(20)
+        await reached(around.are_alike)
+        for kind in ("refused", "silent"):
+            edges = [(around.names[5], around.names[6]), (around.names[11], around.names[0])]
+            cut = [around.wires[pair] for a, b in edges for pair in ((a, b), (b, a))]
+            for wire in cut:
+                wire.cut(silent=kind == "silent")
+            for _ in range(10):
+                await asyncio.sleep(seconds / 10)
+                await around.release(40)
+            assert not around.are_alike()
+            assert not around.are_connected(), "silence is noticed after half a minute"
+            before = sum(wire.bytes for wire in cut)
+            for wire in cut:
+                wire.heal()
+            began = perf_counter()
+            alike = asyncio.create_task(reached(around.are_alike))
+            await reached(around.are_connected)
+            connected = perf_counter() - began
+            later = await alike
+            sent = (sum(wire.bytes for wire in cut) - before) / len(cut)
+            print(
+                f"partition of {seconds:g} s ({seconds / interval:.0f} intervals of "
+                f"{interval:g} s), {kind}: connected {connected:.2f} s after the heal "
+                f"({connected / interval:.2f} intervals), boards alike after {later:.2f} s "
+                f"({later / interval:.2f}; hops x interval: 6); {sent:.0f} bytes a session",
+                flush=True,
+            )
+
+
+async def edges(folder: Path) -> None:
+    """What crosses an edge: to connect, for each new record, and while there is no news."""
+    async with AsyncExitStack() as stack:
+        around = Ring(folder, 12, INTERVAL)
+        await around.start(stack)
+        await asyncio.sleep(4 * INTERVAL)
+        count = len(around.nodes)
+        print(f"to connect: {around.bytes() / count:.0f} bytes an edge (two sessions)")
+        bytes_, records = around.bytes(), around.records()
+        for _ in range(20):
+            await around.release(30)
+            await reached(around.are_alike)
+            await asyncio.sleep(INTERVAL)
+        news = around.records() - records
+        crossed = (around.bytes() - bytes_) / count
+        print(f"{news} new records: {crossed:.0f} bytes an edge, {crossed / news:.0f} a record")
+        bytes_ = around.bytes()
+        await asyncio.sleep(60)
+        print(f"idle: {(around.bytes() - bytes_) / count:.0f} bytes an edge in a minute")

@@ -1,7 +1,5 @@
 """How soon the explorer is painted, and how many pictures a second its network gets.
 
-    python benchmarks/pages.py
-
 In a headless Chromium without a GPU; the bars are a second and thirty pictures. The network plays
 with sixty agents as fast as it can while curves are computed, then when they are done.
 """
@@ -18,7 +16,6 @@ LOADS = 5
 SECONDS = 5.0
 SETTINGS = {
     "60 agents of degree 4, relay": "agents=60&degree=4&rounds=100",
-    "60 agents of degree 4, tracking": "agents=60&degree=4&rounds=100&algorithm=tracking",
     "60 agents, everybody with everybody": "agents=60&family=complete&rounds=100",
 }
 PAINTED = "() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
@@ -74,7 +71,3 @@ def main() -> None:
         browser.close()
     server.stop()
     thread.join()
-
-
-if __name__ == "__main__":
-    main()

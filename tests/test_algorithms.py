@@ -6,7 +6,7 @@ from colme.algorithms import named
 from colme.errors import ConfigError
 from colme.network import Network
 from colme.node.config import Agreed
-from colme.node.trial import Plan
+from colme.node.fleet import Plan
 from colme.privacy.mechanism import SeededLaplace
 from colme.protocol.settings import Settings
 from colme.relay import Relay

@@ -49,7 +49,7 @@ def test_an_sdist_has_its_tests_and_what_they_read(folder: Path) -> None:
         names = {name.partition("/")[2] for name in opened.getnames()}
     kept = {
         f"{path.relative_to(ROOT)}"
-        for room in ("tests", "src", "benchmarks")
+        for room in ("tests", "src", "benchmarks", "research")
         for path in (ROOT / room).rglob("*")
         if path.is_file() and path.suffix not in (".pyc", ".nbi", ".nbc")
     }

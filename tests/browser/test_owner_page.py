@@ -8,8 +8,8 @@ from threading import Thread
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
+from colme.node.fleet import Member
 from colme.node.owner import read_token
-from colme.node.trial import Member
 from support.elsewhere import PATIENCE
 from support.processes import HTTP, Nodes, acquainted, ask, log_file
 

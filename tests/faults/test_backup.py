@@ -9,8 +9,8 @@ from pathlib import Path
 from shutil import rmtree
 
 from colme.cli.app import run
+from colme.node.fleet import Member
 from colme.node.state import Overview
-from colme.node.trial import Member
 from support.processes import (
     Nodes,
     acquainted,

@@ -11,8 +11,8 @@ from time import monotonic
 import pytest
 
 from colme.cli.app import run
+from colme.node.fleet import Member
 from colme.node.state import Overview
-from colme.node.trial import Member
 from support.elsewhere import PATIENCE
 from support.processes import (
     HTTP,

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from colme.node.fleet import Plan, prepare
 from colme.node.state import Overview
-from colme.node.trial import Plan, prepare
 from support.processes import ENDLESS, Nodes, require_each_sample_noised_once
 
 PLAN = Plan(agents=3, degree=2, rounds=ENDLESS, means=(0.5,), samples=3, epsilon=4)

@@ -12,8 +12,8 @@ import pytest
 import colme
 from colme.errors import StoreError
 from colme.node.driving import driver
+from colme.node.fleet import Member
 from colme.node.state import Commit, Overview, Store
-from colme.node.trial import Member
 from support.elsewhere import PATIENCE
 from support.processes import (
     HTTP,

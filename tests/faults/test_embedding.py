@@ -10,8 +10,8 @@ import pytest
 
 import colme
 from colme.errors import ConfigError, LocalProtocolError, NetworkError, SampleError, StoreError
+from colme.node.fleet import CONFIG, Member
 from colme.node.state import Overview
-from colme.node.trial import CONFIG, Member
 from support.processes import HTTP, acquainted
 from support.waiting import until
 

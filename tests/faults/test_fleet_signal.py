@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from colme.node.config import NodeConfig
-from colme.node.trial import CONFIG, LOG, Fleet, Member, Plan, prepare
+from colme.node.fleet import CONFIG, LOG, Fleet, Member, Plan, prepare
 from support.elsewhere import PATIENCE, until
 
 AGENTS = 3

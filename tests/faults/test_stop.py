@@ -3,7 +3,7 @@
 import signal
 from pathlib import Path
 
-from colme.node.trial import Member
+from colme.node.fleet import Member
 from support.processes import Nodes, acquainted, log_file
 
 

@@ -13,9 +13,9 @@ import pytest
 
 from colme.cli.app import run
 from colme.node.config import NodeConfig
+from colme.node.fleet import CONFIG, Fleet, Member, Plan, Sight, prepare
 from colme.node.state import Overview
 from colme.node.state.database import FILE
-from colme.node.trial import CONFIG, Fleet, Member, Plan, Sight, prepare
 from support.elsewhere import until
 from support.old_states import FLEET, put_into
 from support.processes import require_each_sample_noised_once

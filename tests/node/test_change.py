@@ -17,10 +17,10 @@ from colme.algorithms import named
 from colme.cli.app import run
 from colme.errors import ConfigError, StoreError
 from colme.node.config import FileSource, NodeConfig
+from colme.node.fleet import CONFIG
 from colme.node.node import Node
 from colme.node.state import Commit, Overview, Store, backup, change, restore
 from colme.node.state.database import FILE
-from colme.node.trial import CONFIG
 from colme.privacy.ledger import Past
 from colme.protocol.agent import Agent
 from colme.protocol.events import Begin

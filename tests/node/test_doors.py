@@ -11,7 +11,7 @@ import pytest
 
 import colme.node
 
-ROOMS = ("wire", "trust", "state", "rounds", "session", "owner", "samples", "trial")
+ROOMS = ("wire", "trust", "state", "rounds", "session", "owner", "samples")
 
 COMPILER = ("numba", "colme.sim")
 SERVER = ("uvicorn", "starlette")

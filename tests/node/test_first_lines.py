@@ -11,10 +11,10 @@ import pytest
 from colme.cli.app import run
 from colme.errors import ConfigError
 from colme.node.config import FileSource, HttpSource, NodeConfig, StdinSource
+from colme.node.fleet import CONFIG
 from colme.node.node import Node
 from colme.node.samples import FirstLines, first_lines, first_marks
 from colme.node.state import Overview
-from colme.node.trial import CONFIG
 from support.neighbours import Neighbours
 from support.processes import acquainted
 from support.waiting import until

@@ -5,7 +5,8 @@ from http.client import HTTPConnection, HTTPResponse
 from math import inf
 from pathlib import Path
 
-from colme.node.trial import FleetPage, Plan, prepare
+from colme.node.fleet import Plan, prepare
+from colme.node.fleet_page import FleetPage
 from colme.pages import POLICY
 
 

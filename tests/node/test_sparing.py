@@ -1,6 +1,6 @@
 """A node's process has imported what an idle node needs, and numpy only once its owner has asked.
 
-What that is in megabytes `colme bench --node` measures (docs/node.md).
+What that is in megabytes `python -m benchmarks node` measures (docs/node.md).
 """
 
 import json
@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from colme.node.fleet import Member, Plan, prepare
 from colme.node.sparing import hidden
-from colme.node.trial import Member, Plan, prepare
 from support import imported
 from support.processes import ENDLESS, HTTP, Nodes, ask, rewritten
 

@@ -21,7 +21,7 @@ from colme.protocol.board.identity import InProcess
 from colme.protocol.settings import Settings
 from colme.relay import Relay
 from colme.sim.engines import Chunk
-from colme.sim.engines.relay.player import Player
+from colme.sim.engines.relay.player import RelayRun
 from colme.sim.in_memory import agent_name
 from colme.sim.kernel import Array
 from colme.sim.scenario import Scenario
@@ -85,10 +85,10 @@ class Played:
         with np.errstate(invalid="ignore"):
             self.units = np.nan_to_num(self.draws / scales[:, None])[..., None]
 
-    def player(self) -> Player:
+    def player(self) -> RelayRun:
         """Who plays it in the simulator; everybody is asked."""
         names = [InProcess("").origin_of(agent_name(a)) for a in range(AGENTS)]
-        return Player(
+        return RelayRun(
             self.world, names, 0, squares=self.squares, asked=AGENTS, capacity=4096, hop=1
         )
 

@@ -12,13 +12,11 @@ from colme.graph import Graph
 from colme.rules.decision import OptimisticDistance, PowerTheta
 from colme.rules.release import Profile, Release
 from colme.sim.engines.baselines.b_colme import BColme
-from colme.sim.engines.baselines.baseline import Baseline
+from colme.sim.engines.baselines.base import Baseline, confidence_radius
 from colme.sim.engines.baselines.c_colme import CColme
 from colme.sim.engines.baselines.colme import Colme
-from colme.sim.engines.baselines.ideal import Ideal
-from colme.sim.engines.baselines.local import Local
+from colme.sim.engines.baselines.local_ideal import Ideal, Local
 from colme.sim.engines.baselines.private_colme import PrivateColme
-from colme.sim.engines.baselines.radius import confidence_radius
 from support import plain_baselines as plain
 
 Array = np.ndarray[Any, Any]

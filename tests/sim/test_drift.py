@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from colme.errors import ConfigError
-from colme.sim.engines import BLOCK, MEASURED
+from colme.sim.engines import MEASURED
 from colme.sim.scenario import NAMES, Scenario
+from colme.sim.scenario.drift import BLOCK
 from colme.sim.study import Batch, Study, simulate
 from support.watching import watched
 

@@ -5,14 +5,15 @@ import math
 import numpy as np
 import pytest
 
+from benchmarks.numpy_round import Neighbours, run
 from colme.graph import Graph
 from colme.rules.bernstein import uniform_parameter
 from colme.rules.decision import RULES, Situation, ThresholdRule
 from colme.rules.release import Profile
 from colme.sim import graphs
 from colme.sim.engines import PaperEngine
+from colme.sim.engines.decisions import threshold_table
 from colme.sim.engines.paper import kernel_algorithms
-from colme.sim.engines.thresholds import table
 from colme.sim.kernel import allocation
 from colme.sim.kernel.arrays import (
     COMMON,
@@ -31,7 +32,6 @@ from colme.sim.kernel.simd import form_of
 from colme.sim.kernel.stream import feed
 from colme.sim.scenario import Scenario
 from colme.sim.study import Study
-from numpy_round import Neighbours, run
 
 ROUNDS = 150
 DEGREE = 4
@@ -71,7 +71,7 @@ def every_algorithm(edges: Edges, kinds: int = 1) -> Algorithms:
     )
     situation = Situation(agents=agents, degree=DEGREE, epsilon=4.0)
     bernstein, optimistic = (
-        np.append(0, table(rule, profile, ROUNDS))
+        np.append(0, threshold_table(rule, profile, ROUNDS))
         for name in ("bernstein", "optimistic")
         for rule in [RULES[name].tuned(name, situation, {})]
         if isinstance(rule, ThresholdRule)

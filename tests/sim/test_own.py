@@ -25,7 +25,7 @@ from colme.rules.decision import (
     TightBernstein,
 )
 from colme.rules.release import Profile, Release
-from colme.sim.engines.judged import Judge
+from colme.sim.engines.decisions import PythonRule
 from colme.sim.scenario import Scenario
 from colme.sim.study import Checkpoint, simulate
 from colme.sim.study.batch import Batch
@@ -122,7 +122,7 @@ def test_a_rule_that_needs_no_means_runs_as_tables_and_one_that_does_runs_the_sa
 
 def test_only_rules_that_look_at_means_take_the_slower_way(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
-    monkeypatch.setattr(Judge, "decide", lambda _, t, *others: asked.append(t))
+    monkeypatch.setattr(PythonRule, "decide", lambda _, t, *others: asked.append(t))
     for rule, slow in ((WithinErrors(), False), (Looking(), True), (Deciding(), True)):
         asked.clear()
         scenario = Scenario.build(**SMALL, algorithms=[{"algorithm": "paper", "rule": rule}])

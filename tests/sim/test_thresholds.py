@@ -9,7 +9,7 @@ import pytest
 from colme.errors import ConfigError
 from colme.rules.decision import RULES, Oracle, Situation, ThresholdRule
 from colme.rules.release import Profile, Release
-from colme.sim.engines.thresholds import PROBED, EdgeThresholds, LooksAtMeans, probe, table
+from colme.sim.engines.decisions import PROBED, EdgeThresholds, LooksAtMeans, probe, threshold_table
 
 EPSILONS = (0.5, 1.0, 4.0, inf, 1.0)
 PROFILES = [
@@ -94,9 +94,9 @@ def test_classes_of_their_own_variance_have_thresholds_of_their_own() -> None:
 
 
 def test_a_rule_that_looks_at_means_at_any_time_is_found_out() -> None:
-    assert len(table(LooksLate(), PROFILES[0], 49)) == 49
+    assert len(threshold_table(LooksLate(), PROFILES[0], 49)) == 49
     with pytest.raises(LooksAtMeans):
-        table(LooksLate(), PROFILES[0], 50)
+        threshold_table(LooksLate(), PROFILES[0], 50)
 
 
 @dataclass(frozen=True)

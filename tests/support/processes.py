@@ -13,9 +13,9 @@ from typing import IO
 
 from colme.errors import NodeError
 from colme.node.config import NodeConfig, split_address
+from colme.node.fleet import CONFIG, Member, Plan, prepare
 from colme.node.owner import NeighbourStatus, OwnerClient, SampleCounts, Status, read_token
 from colme.node.state import Overview
-from colme.node.trial import CONFIG, Member, Plan, prepare
 from support.elsewhere import PATIENCE, Found, until
 from support.forked import Forked
 

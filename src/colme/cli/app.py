@@ -62,7 +62,6 @@ COMMANDS = {
     "reproduce": Offer(
         "sim", "Reproduce a figure of the paper, one beyond it, or a study of real data."
     ),
-    "bench": Offer("all", "Measure the simulator: one thread, processor time, median of three."),
     "identity": Offer(
         "node", "Who a node is: a key of its own, and a certificate to hand to its neighbours."
     ),
@@ -75,6 +74,11 @@ COMMANDS = {
     ),
 }
 """Every command is a file of this folder."""
+
+MOVED = {
+    "bench": "python -m benchmarks speed, scale or node, in a clone of the project",
+}
+"""Commands of earlier versions, and what to use instead."""
 
 COMPLETES = "_COLME_COMPLETE"
 """Set by the shell when it asks what may come next: then every option is wanted."""
@@ -141,15 +145,23 @@ def _unavailable(package: str | None, extra: str) -> Callable[[], None]:
 
 def run(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit code."""
+    for name in (" ".join(arguments[:2]), " ".join(arguments[:1])):
+        if name in MOVED:
+            return _refuse(f"colme {name} is gone: use {MOVED[name]}")
     app = _application(COMMANDS if COMPLETES in environ else arguments[:1])
     groups = [group.name for group in app.registered_groups]
     if not arguments or (len(arguments) == 1 and arguments[0] in groups):
         arguments = [*arguments, "--help"]
+    return run_app(app, arguments, "colme")
+
+
+def run_app(app: typer.Typer, arguments: Sequence[str], program: str) -> int:
+    """Run a command line with errors in one line, and return its exit code."""
     command = typer.main.get_command(app)
     warnings.showwarning = lambda message, *_, **__: _warn(message)
     try:
         _refuse_repeated(command, arguments)
-        code: int = command.main(list(arguments), "colme", standalone_mode=False) or 0
+        code: int = command.main(list(arguments), program, standalone_mode=False) or 0
         return _interrupted() if code == INTERRUPTED else code  # typer makes a code of it
     except (typer.Abort, KeyboardInterrupt):
         return _interrupted()
@@ -158,7 +170,7 @@ def run(arguments: Sequence[str]) -> int:
     except typer.BadParameter as error:
         return _refuse(_in_words(error.format_message()))
     except typer.TyperException as error:
-        return _refuse(f"{error.format_message()} (see colme --help)")
+        return _refuse(f"{error.format_message()} (see {program} --help)")
     except ColmeError as error:
         return _refuse(str(error))
     except ModuleNotFoundError as missing:

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -19,9 +19,11 @@ from colme.algorithms import ALGORITHMS, ALIASES, resolved
 from colme.cli.browser import open_page
 from colme.cli.tables import show
 from colme.cli.values import numbers
-from colme.node import trial
-from colme.node.trial import Fleet, Outcome, Plan, Sight, outcome, prepare
+from colme.node.fleet import Fleet, Member, Outcome, Plan, Sight, outcome, prepare
 from colme.privacy.words import level
+
+if TYPE_CHECKING:
+    from colme.node.fleet_page import FleetPage
 
 DEFAULT = Plan()
 
@@ -73,8 +75,7 @@ def fleet(
         members = prepare(plan, Path(folder))
         with (
             Fleet(members) as running,
-            # Of its door, and only now: without a page no server is needed.
-            trial.FleetPage(plan, members) if watch else nullcontext() as page,
+            _page(plan, members) if watch else nullcontext() as page,
         ):
             if page is not None:
                 console.print(f"a page over all nodes: {page.address}", soft_wrap=True)
@@ -92,6 +93,13 @@ def fleet(
                     Event().wait()
     if keep is not None and not as_json:
         console.print(f"identities, configurations, states and logs are in {keep}", markup=False)
+
+
+def _page(plan: Plan, members: Sequence[Member]) -> "FleetPage":
+    # Imported only now: without a page no HTTP server is needed.
+    from colme.node.fleet_page import FleetPage
+
+    return FleetPage(plan, members)
 
 
 def _watched(running: Fleet, plan: Plan, console: Console) -> Sequence[Sight]:

@@ -1,40 +1,43 @@
-"""One interface, `Engine`, for whatever runs in the simulator: algorithms, baselines, one's own."""
+"""One interface, `Engine`, for whatever runs in the simulator: algorithms, baselines, one's own.
+
+- `engine`: what an engine is given (`Setting`, `World`, `Chunk`), what it measures, what it is
+- `paper`, `large`: Algorithm 1 in the SIMD kernel, with `decisions`; many agents in a run alone
+- `relay`: records on boards, and the answers of `colme.inference`
+- `baselines`: the systems that came before, one file each; `own`: those of a user
+- `liars`: what dishonest agents report
+"""
 
 from colme.sim.engines.baselines import BASELINES, Baseline, Run
-from colme.sim.engines.claims import Claims
-from colme.sim.engines.course import BLOCK, Course, Jumped, Walked
 from colme.sim.engines.engine import (
+    MEASURED,
     AlgorithmTable,
+    Answered,
+    BoolArray,
     Cell,
     Chunk,
     Cost,
+    Course,
     Engine,
     Entrant,
+    FloatArray,
+    Record,
     Setting,
     World,
     mean_groups,
-)
-from colme.sim.engines.large import LargeEngine
-from colme.sim.engines.liars import Liars, Moment
-from colme.sim.engines.measure import (
-    MEASURED,
-    Answered,
-    BoolArray,
-    FloatArray,
-    Record,
     of_answers,
     of_decisions,
 )
+from colme.sim.engines.large import LargeEngine
+from colme.sim.engines.liars import Claims, Liars, Moment
 from colme.sim.engines.own import OwnTable
 from colme.sim.engines.paper import PaperEngine, PaperTable
-from colme.sim.engines.relay import RelayTable
+from colme.sim.engines.relay.engine import RelayTable
 from colme.sim.engines.tracking import TrackingEngine, TrackingTable
 
 TABLES = (PaperTable, TrackingTable, RelayTable, *BASELINES)
-"""Of all algorithms that have a name."""
+"""The tables of all algorithms that have a name."""
 
 __all__ = [
-    "BLOCK",
     "MEASURED",
     "TABLES",
     "AlgorithmTable",
@@ -49,7 +52,6 @@ __all__ = [
     "Engine",
     "Entrant",
     "FloatArray",
-    "Jumped",
     "LargeEngine",
     "Liars",
     "Moment",
@@ -62,7 +64,6 @@ __all__ = [
     "Setting",
     "TrackingEngine",
     "TrackingTable",
-    "Walked",
     "World",
     "mean_groups",
     "of_answers",

@@ -1,28 +1,19 @@
 """What every engine is: some algorithms at some epsilons, on the runs of one batch."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from math import inf
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from colme.configuration import Table
 from colme.graph import Graph, IntArray
 from colme.rules.release import Profile
-from colme.sim.engines.claims import Claims
-from colme.sim.engines.course import Course
-from colme.sim.engines.liars import Liars
-from colme.sim.engines.measure import (
-    ANSWERS,
-    Answered,
-    BoolArray,
-    FloatArray,
-    Record,
-    new_record,
-)
+from colme.sim.engines.liars import Claims, Liars
 from colme.sim.kernel import (
     BUFFER,
     UNIFORM,
@@ -33,6 +24,97 @@ from colme.sim.kernel import (
     aligned,
     zeros,
 )
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+MEASURED: Mapping[str, str] = {
+    "evaluated": "agents whose answers were computed",
+    "error": "squared errors of the answers",
+    "alone": "squared errors of the own means of those who answered; NaN: all did",
+    "local": "agents that answer with their own mean",
+    "close": "agents whose answer is within the tolerance of their true mean",
+    "intervals": "agents that told an interval",
+    "covered": "agents whose interval holds their true mean",
+    "size": "sizes of the accepted sets, each agent itself included",
+    "missed": "edges within a class that are not accepted, in both directions",
+    "mixed_up": "edges between classes that are accepted",
+    "within": "edges within a class",
+    "between": "edges between classes",
+    "messages": "messages that an agent sends",
+    "payload": "bytes of it",
+    "memory": "numbers that an agent keeps",
+}
+"""Names and meanings. `colme.sim.study.quantities` makes results of them."""
+
+Record = dict[str, FloatArray]
+"""[rows, runs] of everything measured."""
+
+ANSWERS = "answers"
+"""Beside what is measured: everybody's answers themselves, for those who keep them."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answered:
+    """What agents answered in a recorded round."""
+
+    values: FloatArray
+    """[M, runs]: relative to the setting's centre."""
+    weight: FloatArray
+    """[M, runs]: for how many each stands; 0: not asked, or one who lies."""
+    class_size: FloatArray | None = None
+    """[M, runs]: how many are taken to be alike, oneself included, where that is known."""
+    margin: FloatArray | None = None
+    """[M, runs]: half the width of a 95% interval, where there is one."""
+
+
+def new_record(rows: int, runs: int) -> Record:
+    """An empty one."""
+    empty = {name: np.zeros((rows, runs)) for name in MEASURED}
+    return empty | {"alone": np.full((rows, runs), np.nan)}
+
+
+def of_answers(
+    answers: Array,
+    local: Array,
+    truth: FloatArray,
+    tolerance: float,
+    honest: Array | bool = True,
+) -> dict[str, Any]:
+    """What the answers of the `honest` agents, [M] or [M, runs], say."""
+    deviation = np.asarray(answers, dtype=np.float64) - truth
+    return {
+        "error": (deviation**2 * honest).sum(axis=0),
+        "close": ((np.abs(deviation) <= tolerance) & honest).sum(axis=0),
+        "local": ((answers == local) & honest).sum(axis=0),
+        ANSWERS: answers,
+    }
+
+
+def of_decisions(
+    same: Array,
+    accepted: Array,
+    agents: int,
+    *,
+    each: int = 1,
+    honest: tuple[Array | bool, Array | bool] = (True, True),
+) -> dict[str, Any]:
+    """What the decisions about edges, [E] or [E, runs], say of so many honest agents.
+
+    `each` stands for one direction of an edge, or for 2; `honest` says whether its ends are. A
+    liar's decisions are not measured, and about a liar there is no right one.
+    """
+    mine, theirs = honest
+    deciding = np.multiply(mine, 1) + (each - 1) * np.multiply(theirs, 1)
+    measured = np.logical_and(mine, theirs)
+    within, between = same & measured, ~same & measured
+    return {
+        "size": agents + (deciding * accepted).sum(axis=0),
+        "missed": each * (within & ~accepted).sum(axis=0),
+        "mixed_up": each * (between & accepted).sum(axis=0),
+        "within": each * within.sum(axis=0),
+        "between": each * between.sum(axis=0),
+    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -89,6 +171,14 @@ class Setting:
         profiles = [one for of_class in self.profiles[level] for one in of_class]
         sigma2, beta = max(one.sigma2 for one in profiles), max(one.beta for one in profiles)
         return replace(profiles[0], sigma2=sigma2, beta=beta)
+
+
+class Course(Protocol):
+    """How the true means drift, in all lanes of a batch."""
+
+    def at(self, t: int) -> FloatArray:
+        """[M, lanes]: how far each agent's mean has moved by round t."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

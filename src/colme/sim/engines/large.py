@@ -8,8 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from colme.sim.engines.engine import Cell, Chunk, Cost, Engine, Entrant, World
-from colme.sim.engines.measure import Answered, Record
+from colme.sim.engines.engine import Answered, Cell, Chunk, Cost, Engine, Entrant, Record, World
 from colme.sim.engines.paper import Prepared, cost_in_rounds
 from colme.sim.kernel import (
     COMMON,

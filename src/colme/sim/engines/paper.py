@@ -13,20 +13,27 @@ from colme import naming
 from colme.errors import ConfigError, UnknownOption, one_of
 from colme.graph import IntArray
 from colme.rules.decision import RULES, DecisionRule, Situation, ThresholdRule
-from colme.sim.engines import thresholds
+from colme.sim.engines.decisions import (
+    EdgeThresholds,
+    LooksAtMeans,
+    PythonRule,
+    probe,
+    threshold_table,
+)
 from colme.sim.engines.engine import (
     AlgorithmTable,
+    Answered,
     Cell,
     Chunk,
     Cost,
     Engine,
     Entrant,
+    FloatArray,
+    Record,
     Setting,
     World,
 )
-from colme.sim.engines.judged import Judge
-from colme.sim.engines.measure import Answered, FloatArray, Record
-from colme.sim.engines.told import ToldStream
+from colme.sim.engines.liars import Reported
 from colme.sim.kernel import (
     COMMON,
     GIVEN,
@@ -59,8 +66,8 @@ kept, and whether it is accepted; and the agent's own count, sums, consensus, ag
 
 _ALPHA = {"theorem": (1, 0), "stepped": (10, 1)}  # stride and offset of the kernel's alpha
 
-JUDGED = 1_500
-"""Agent-rounds of the kernel that one takes whose rule is asked in Python."""
+PYTHON_RULE_WORK = 1_500
+"""Agent-rounds of the kernel that take as long as one in which a rule is asked in Python."""
 
 EDGE_THRESHOLDS = 4_000_000
 """Kept at a time, where edges have thresholds of their own and there is a choice."""
@@ -115,15 +122,15 @@ class PaperEngine(Engine):
             keeps_answers=setting.keeps_answers,
         )
         self._state = self._state._replace(classes=aligned(_kinds(world), np.int32))
-        self._told: dict[int, ToldStream] = {}
-        """By the number of the epsilon, where agents lie."""
+        self._reported: dict[int, Reported] = {}
+        """By the number of the epsilon, if agents lie."""
         self._truth = new_truth(form, self._edges, world.means, world.honest_in_lanes)
         self._kernel_record = new_kernel_record(form, self._algorithms, len(setting.recorded))
         self._own_thresholds = own_thresholds(
             setting, entrants, prepared, self._edges, self._algorithms
         )
-        self._judges = {
-            k: Judge(
+        self._python_rules = {
+            k: PythonRule(
                 one.rule,
                 world.reported_profiles(entrants[k][1]),
                 self._edges,
@@ -137,12 +144,12 @@ class PaperEngine(Engine):
     @property
     def work_per_agent_round(self) -> float:
         """One for each that is compiled; a rule asked in Python takes a thousand times as long."""
-        return len(self.entrants) + JUDGED * len(self._judges)
+        return len(self.entrants) + PYTHON_RULE_WORK * len(self._python_rules)
 
     @property
     def fusible(self) -> bool:
         """Whether drawing and all rounds can be one compiled loop."""
-        return not self._judges and self.world.course is None and self.world.liars is None
+        return not self._python_rules and self.world.course is None and self.world.liars is None
 
     def simulate(self, first: int, last: int, stream: RunningMeans, local_error: Array) -> None:
         """Draw the rounds first..last and go through them, with nobody else looking on."""
@@ -177,27 +184,32 @@ class PaperEngine(Engine):
         if self.world.course is not None:
             self._truth.location[:] = self.world.truth_in_lanes(chunk.last)
         self._fill(chunk.first, chunk.last)
-        heard = self._heard(chunk)
+        streams = self._streams(chunk)
         for k, (_, level) in enumerate(self.entrants):
-            if k not in self._judges:
-                self._step(k, chunk.first, chunk.last, heard[level])
+            if k not in self._python_rules:
+                self._step(k, chunk.first, chunk.last, streams[level])
                 continue
             scale = self._algorithms.scale[self._algorithms.noise[k]]
             for t in range(chunk.first, chunk.last + 1):
-                self._judges[k].decide(t, heard[level], scale)
-                self._step(k, t, t, heard[level])
+                self._python_rules[k].decide(t, streams[level], scale)
+                self._step(k, t, t, streams[level])
 
-    def _heard(self, chunk: Chunk) -> dict[int, RunningMeans]:
-        """For each epsilon the stream as it is told: a lie may go by how loud a release is."""
+    def _streams(self, chunk: Chunk) -> dict[int, RunningMeans]:
+        """The stream as agents report it, for each epsilon: a lie may depend on the noise."""
         world = self.world
         levels = {level for _, level in self.entrants}
         if world.liars is None:
             return dict.fromkeys(levels, chunk.stream)
-        if not self._told:
-            self._told = {level: ToldStream(world, level, chunk.stream) for level in levels}
+        if not self._reported:
+            self._reported = {
+                level: Reported(
+                    world.liars, world.honest, world.truth_at, world.profiles(level), chunk.stream
+                )
+                for level in levels
+            }
         return {
-            level: told.take(chunk.first, chunk.last, chunk.stream)
-            for level, told in self._told.items()
+            level: reported.take(chunk.first, chunk.last, chunk.stream)
+            for level, reported in self._reported.items()
         }
 
     def _step(self, k: int, first: int, last: int, stream: RunningMeans) -> None:
@@ -343,10 +355,10 @@ def _prepare(setting: Setting, table: AlgorithmTable, level: int) -> Prepared:
     if not isinstance(rule, ThresholdRule):
         return Prepared(GIVEN, rule, z, alpha)
     try:
-        z[1:] = thresholds.table(rule, profiles[0], setting.rounds)
+        z[1:] = threshold_table(rule, profiles[0], setting.rounds)
         if len(profiles) > 1:
-            thresholds.probe(rule, profiles)
-    except thresholds.LooksAtMeans:
+            probe(rule, profiles)
+    except LooksAtMeans:
         return Prepared(GIVEN, rule, z, alpha)
     return Prepared(COMMON if len(profiles) == 1 else PER_EDGE, rule, z, alpha)
 
@@ -392,11 +404,11 @@ def own_thresholds(
     prepared: Sequence[Prepared],
     edges: Edges,
     algorithms: Algorithms,
-) -> dict[int, thresholds.EdgeThresholds]:
+) -> dict[int, EdgeThresholds]:
     """By the number of the entrant, where edges have thresholds of their own."""
     low = np.repeat(np.arange(setting.agents), np.diff(edges.indptr))
     return {
-        k: thresholds.EdgeThresholds(
+        k: EdgeThresholds(
             one.rule, setting.distinct_profiles(level), (low, edges.indices), algorithms.edge_z[k]
         )
         for k, ((_, level), one) in enumerate(zip(entrants, prepared, strict=True))

@@ -6,11 +6,22 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from colme.graph import IntArray
-from colme.sim.engines.claims import Claims
-from colme.sim.engines.engine import AlgorithmTable, Cell, Chunk, Cost, Engine, Entrant, World
-from colme.sim.engines.measure import ANSWERS, Array, FloatArray, of_answers, of_decisions
-from colme.sim.engines.told import Told
+from colme.sim.engines.engine import (
+    ANSWERS,
+    AlgorithmTable,
+    Cell,
+    Chunk,
+    Cost,
+    Engine,
+    Entrant,
+    FloatArray,
+    World,
+    of_answers,
+    of_decisions,
+)
+from colme.sim.engines.liars import Claims, Told
 from colme.sim.kernel import (
+    Array,
     advance_pool,
     answer_pool,
     blocks_by_round,
@@ -79,7 +90,12 @@ class TrackingEngine(Engine):
             self._pools.append(pool)
             midpoints = np.pad(world.midpoints, ((0, 0), (0, lanes - world.runs)), mode="edge")
             self._states.append(new_pool_state(pool, profiles, midpoints, world.form[0].dtype))
-        self._told = [Told(world, level) if world.liars else None for _, level in entrants]
+        self._told = [
+            Told(world.liars, world.honest, world.truth_at, world.profiles(level))
+            if world.liars
+            else None
+            for _, level in entrants
+        ]
         self._draws = [np.maximum.accumulate(pool.blocks, axis=1) for pool in self._pools]
         """[schedules, T + 1]: blocks that have ended by each round."""
         numbers = range(world.numbers.start, world.numbers.start + lanes)

@@ -37,7 +37,7 @@ OF_THREE: Final = 0.3
 class KernelRecord(NamedTuple):
     """Sums over agents, or over both directions of the edges, in each recorded round.
 
-    Fields are named as in `colme.sim.engines.measure`.
+    Fields are named as in `colme.sim.engines.engine`.
     """
 
     error: Array  # float64 [A, rows, L]: squared error of the answer

@@ -1,8 +1,9 @@
 """How the truth moves: a table for each kind of drift, with the options that it has."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import inf
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import numpy as np
 from numpy.random import Generator
@@ -10,12 +11,16 @@ from pydantic import BeforeValidator, Field
 
 from colme.configuration import Table, of_kind
 from colme.graph import IntArray
-from colme.sim.engines import BLOCK, Course, FloatArray, Jumped, Walked
+from colme.sim.engines import Course, FloatArray
 
 AFTER = (0, 1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000)
 """Rounds from a jump on that are recorded."""
 
 _JUMP, _WALK = 12, 13  # random streams; the others are in scenario.py
+
+
+BLOCK: Final = 64
+"""Rounds of a walk that are drawn at a time."""
 
 
 class Drift(Table):
@@ -50,7 +55,7 @@ class Jump(Drift):
             movers = generator.choice(agents, round(self.share * agents), replace=False)
             moved = self.by if self.by is not None else _elsewhere(means[:, lane], generator)
             by[movers, lane] = np.broadcast_to(moved, agents)[movers]
-        return Jumped(round=self.at, by=by)
+        return _Jumped(self.at, by)
 
     def eventful(self, rounds: int) -> IntArray:
         """The last one before, the jump's own, the next, and some more."""
@@ -83,7 +88,7 @@ class Walk(Drift):
                 axis=-1,
             )
 
-        return Walked(steps, alike if self.of == "classes" else alone)
+        return _Walked(steps, alike if self.of == "classes" else alone)
 
 
 AnyDrift = Annotated[
@@ -99,3 +104,46 @@ def _elsewhere(means: FloatArray, generator: Generator) -> FloatArray:
         return np.zeros_like(means)
     others = generator.integers(len(places) - 1, size=len(means))
     return np.asarray(places[others + (others >= own)] - means)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Jumped:
+    """Means that move once, in round `round`, by so much: [M, lanes]."""
+
+    round: int
+    by: FloatArray
+
+    def at(self, t: int) -> FloatArray:
+        """See `Course`."""
+        return self.by if t >= self.round else np.zeros_like(self.by)
+
+
+class _Walked:
+    """Means that take a random step a round, from the second on.
+
+    `steps(block)` are those of rounds BLOCK * block + 1, ...: [BLOCK, walkers, lanes]; `walker`,
+    [M, lanes], says which of them an agent takes. Any round can be asked for.
+    """
+
+    def __init__(self, steps: Callable[[int], FloatArray], walker: IntArray) -> None:
+        self._steps, self._walker = steps, walker
+        self._starts = [np.zeros(())]
+        """Where the walkers are before each block, as far as they have been followed."""
+        self._block, self._path = -1, np.zeros((0, 0, 0))
+
+    def at(self, t: int) -> FloatArray:
+        """See `Course`: the sum of all steps so far."""
+        block, row = divmod(t - 1, BLOCK)
+        if block != self._block:
+            for known in range(min(len(self._starts) - 1, block), block + 1):
+                self._follow(known)
+        return np.take_along_axis(self._path[row], self._walker, axis=0)
+
+    def _follow(self, block: int) -> None:
+        steps = self._steps(block)
+        if block == 0:
+            steps[0] = 0.0  # The first round is where they begin.
+        self._path = self._starts[block] + np.cumsum(steps, axis=0)
+        self._block = block
+        if block == len(self._starts) - 1:
+            self._starts.append(self._path[-1])

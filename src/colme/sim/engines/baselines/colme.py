@@ -18,16 +18,20 @@ import numba
 import numpy as np
 
 from colme.errors import ConfigError
-from colme.sim.engines.baselines.baseline import COUNT_BYTES, MEAN_BYTES, Run
-from colme.sim.engines.baselines.contest import BaselineTable
-from colme.sim.engines.baselines.radius import (
+from colme.sim.engines.baselines.base import (
+    COUNT_BYTES,
+    MEAN_BYTES,
+    BaselineTable,
     Delta,
+    Run,
     check_confidence,
     optimistic_distance,
     radii,
 )
-from colme.sim.engines.engine import Cost
-from colme.sim.engines.measure import Array
+from colme.sim.engines.engine import (
+    Cost,
+)
+from colme.sim.kernel import Array
 
 njit: Any = numba.njit
 

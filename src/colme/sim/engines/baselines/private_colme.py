@@ -18,10 +18,11 @@ from pydantic import model_validator
 
 from colme.rules.decision import Bernstein, Theta, nearest_paper_theta, theta_from
 from colme.rules.release import Profile, Release, laplace_scale
-from colme.sim.engines.baselines.baseline import COUNT_BYTES, MEAN_BYTES, Run
-from colme.sim.engines.baselines.contest import BaselineTable
-from colme.sim.engines.engine import Cost
-from colme.sim.engines.measure import Array
+from colme.sim.engines.baselines.base import COUNT_BYTES, MEAN_BYTES, BaselineTable, Run
+from colme.sim.engines.engine import (
+    Cost,
+)
+from colme.sim.kernel import Array
 
 njit: Any = numba.njit
 

@@ -4,7 +4,3 @@ What agents would hold at a round is computed without any message: a record of b
 many rounds after its release as there are hops between them. Answers, the dear part, are those of
 `colme.inference`, computed in recorded rounds alone, for some of the agents.
 """
-
-from colme.sim.engines.relay.engine import RelayEngine, RelayTable
-
-__all__ = ["RelayEngine", "RelayTable"]

@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import dijkstra
 
 from colme.graph import Graph, IntArray
 from colme.protocol.board.record import KEY_SIZE, origin_of_key
-from colme.sim.engines.measure import BoolArray, FloatArray
+from colme.sim.engines.engine import BoolArray, FloatArray
 
 NEVER = np.iinfo(np.int64).max // 4
 """Rounds to somebody to whom there is no path."""

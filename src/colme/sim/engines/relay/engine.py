@@ -11,10 +11,18 @@ from colme.errors import ConfigError
 from colme.graph import IntArray
 from colme.protocol.board.board import CAPACITY
 from colme.rules.weighing import WeighedBlocks
-from colme.sim.engines.engine import AlgorithmTable, Cell, Chunk, Cost, Engine, Entrant, World
-from colme.sim.engines.measure import FloatArray
+from colme.sim.engines.engine import (
+    AlgorithmTable,
+    Cell,
+    Chunk,
+    Cost,
+    Engine,
+    Entrant,
+    FloatArray,
+    World,
+)
 from colme.sim.engines.relay.boards import draw_origins
-from colme.sim.engines.relay.player import Player
+from colme.sim.engines.relay.player import RelayRun
 from colme.sim.kernel import BUFFER
 
 MEASURED = 24
@@ -103,10 +111,10 @@ class RelayEngine(Engine):
         # Runs of a batch share keys, as they share a graph: all release in the same rounds.
         batch = world.numbers[0]
         names = draw_origins(agents, np.random.default_rng([seed, _KEYS, batch]))
-        self._players: dict[Cell, Player] = {}
+        self._runs: dict[Cell, RelayRun] = {}
         for table, level in entrants:
             assert isinstance(table, RelayTable)
-            self._players[table.label, level] = Player(
+            self._runs[table.label, level] = RelayRun(
                 world,
                 names,
                 level,
@@ -115,9 +123,9 @@ class RelayEngine(Engine):
                 capacity=table.capacity,
                 hop=table.hop,
             )
-        players = self._players.values()
-        blocks = max(player.blocks for player in players)
-        kinds = 2 if any(player.squares for player in players) else 1
+        runs = self._runs.values()
+        blocks = max(run.blocks for run in runs)
+        kinds = 2 if any(run.squares for run in runs) else 1
         # They depend on nothing but seed, run, agent and block, so that all epsilons see the same.
         self._units = np.zeros((kinds, blocks, agents, world.runs), np.float32)
         for kind in range(kinds):
@@ -127,14 +135,14 @@ class RelayEngine(Engine):
 
     def advance(self, chunk: Chunk) -> None:
         """One entrant after the other."""
-        for cell, player in self._players.items():
-            player.advance(chunk, self._units)
+        for cell, run in self._runs.items():
+            run.advance(chunk, self._units)
             if chunk.row is not None:
-                self.note(cell, chunk.row, player.measured(chunk))
+                self.note(cell, chunk.row, run.measured(chunk))
 
     def cost(self, cell: Cell) -> Sequence[Cost]:
         """Since the recorded round before."""
-        return [self._players[cell].cost] * self.world.runs
+        return [self._runs[cell].cost] * self.world.runs
 
 
 def _ends(schedule: WeighedBlocks, rounds: int) -> IntArray:

@@ -12,12 +12,19 @@ from colme.inference.table import LARGEST_COUNT, shares, tabulated
 from colme.protocol.board.record import RECORD_SIZE, weighed_blocks
 from colme.rules.interval import believed_variance
 from colme.rules.weighing import claimed
-from colme.sim.engines.engine import Chunk, Cost, World
-from colme.sim.engines.measure import ANSWERS, Answered, Array, BoolArray, FloatArray
+from colme.sim.engines.engine import (
+    ANSWERS,
+    Answered,
+    BoolArray,
+    Chunk,
+    Cost,
+    FloatArray,
+    World,
+)
+from colme.sim.engines.liars import LyingRecords
 from colme.sim.engines.relay.boards import boards_of
-from colme.sim.engines.relay.lies import Lies
 from colme.sim.engines.relay.traffic import Traffic
-from colme.sim.kernel import advance_releases, most_in, new_plan, new_releases
+from colme.sim.kernel import Array, advance_releases, most_in, new_plan, new_releases
 
 _ASKED = 24  # a random stream; those before are others'
 
@@ -33,7 +40,7 @@ FIRST_COUNTED = 10
 """Released samples from which on an interval is held to what it promises."""
 
 
-class Player:
+class RelayRun:
     """All agents of a batch at one epsilon."""
 
     def __init__(
@@ -76,7 +83,11 @@ class Player:
         self.blocks = self._plan.end.shape[1]
         """At most, of anybody."""
         self._midpoint = world.midpoints[self._origins]
-        self._lies = None if world.liars is None else Lies(world, world.liars, self._origins)
+        self._lies = (
+            LyingRecords(world.liars, world.honest, world.truth_at, self._origins)
+            if world.liars is not None
+            else None
+        )
         # Epsilon and range are an agent's own; the variance is its class's, another in every run.
         self._sigma2 = np.array([[run[b].sigma2 for run in profiles] for b in self._origins])
         remembered = max(REMEMBERED, most_in(self._plan, self._boards.longest))

@@ -11,8 +11,7 @@ from numpy.random import Generator
 from colme.graph import Graph, IntArray
 from colme.protocol.board.messages import LARGEST_BATCH
 from colme.protocol.board.record import RECORD_SIZE
-from colme.sim.engines.engine import Cost
-from colme.sim.engines.measure import BoolArray, FloatArray
+from colme.sim.engines.engine import BoolArray, Cost, FloatArray
 from colme.sim.engines.relay.boards import hops, sampled
 
 COUNTED = 64

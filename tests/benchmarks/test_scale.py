@@ -1,9 +1,12 @@
 """What an agent takes in a large run, counted; how long it takes is nobody's test."""
 
+import json
+
 import numpy as np
 import pytest
 
-from colme.sim import scale
+from benchmarks import scale
+from benchmarks.__main__ import run
 from colme.sim.engines import LargeEngine
 from colme.sim.scenario import Scenario
 from colme.sim.study import Batch, Study
@@ -38,6 +41,33 @@ def test_a_size_is_measured_in_a_process_of_its_own() -> None:
     assert size.held_bytes < 200
     moved = scale.PER_AGENT + 10 * scale.PER_NEIGHBOUR
     assert size.share_of(1e9) == pytest.approx(moved / size.nanoseconds)
+
+
+def test_the_json_has_every_size_up_to_the_largest(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the keys that `colme bench --scale --json` had."""
+    measured = scale.Size(
+        agents=1_000,
+        threads=1,
+        built_seconds=0.5,
+        nanoseconds=75.8,
+        wall_nanoseconds=50.0,
+        graph_bytes=128.0,
+        held_bytes=106.0,
+        peak_bytes=350.0,
+    )
+    monkeypatch.setattr(scale, "in_a_process", lambda *_: measured)
+    monkeypatch.setattr(scale, "bandwidth", lambda: 2e10)
+    monkeypatch.setattr("os.cpu_count", lambda: 1)
+    for more in (["--json"], []):
+        with pytest.raises(SystemExit):
+            run(["scale", "--largest", "10000", *more])
+    answer, _, table = capsys.readouterr().out.partition("\n")
+    sizes = [{field: getattr(measured, field) for field in scale.Size.__slots__}] * 2
+    assert json.loads(answer) == {"bandwidth": 2e10, "sizes": sizes}
+    # 758 bytes in 75.8 ns are 10 GB/s: half of what the memory does.
+    assert table.count("| 1,000 | 1 | 76 | 20.0 | 0.50 |") == 2
 
 
 def test_what_is_measured_is_the_kernel_of_large_runs() -> None:

@@ -17,8 +17,8 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from colme.errors import NodeError
+from colme.node.fleet import Member, Plan
 from colme.node.owner import LocalOnly, OwnerClient, page_routes
-from colme.node.trial.fleet import Member, Plan
 from colme.pages import CHARTS, STYLES
 
 FLEET_SHELL = "fleet/page.html"

@@ -1,7 +1,5 @@
 """The planner beside the simulator: twelve settings, as a table in Markdown.
 
-    python benchmarks/planner.py
-
 What is predicted is MSE / Local when everybody has so many samples; what is simulated is the same,
 with its standard error over graphs. docs/planner.md has the result.
 """
@@ -66,8 +64,8 @@ def simulated(
     return float(cell.mse / cell.mse_local), float(cell.mse_se / cell.mse_local)
 
 
-def main() -> None:
-    """Print the table."""
+def planner() -> None:
+    """Hold the planner's predictions against simulations: a table in Markdown."""
     print("| setting | algorithm | samples | predicted | simulated | predicted / simulated |")
     print("|---|---|---|---|---|---|")
     for name, algorithm, fields, count, runs in SETTINGS:
@@ -77,7 +75,3 @@ def main() -> None:
         told = [name, algorithm, f"{count:,}", f"{foreseen.ratio:.3g}"]
         told += [f"{ratio:.3g} ± {error:.2g}", f"{foreseen.ratio / ratio:.2f}"]
         print(f"| {' | '.join(told)} |", flush=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,7 +1,5 @@
 """How long an answer takes: fits from scratch and from a warm start, plain and compiled.
 
-usage: python benchmarks/relay_speed.py
-
 The paper's classes at epsilon = 1, block ends of everybody's own, medians over eight boards from
 t = 30 to 10,000. A warm start begins at the models of the board before, each record having moved by
 a tenth of its standard deviation. Times are processor time of the thread, so that others on the
@@ -20,9 +18,10 @@ import numpy as np
 from colme.inference.answers import Owners, Releases, answers
 from colme.inference.compiled import bring_compiler, compiled
 from colme.rules.weighing import WeighedBlocks, blend
-from relay_world import HALF_RANGE
 
 SIGMA2 = 0.25
+HALF_RANGE = (3 * SIGMA2) ** 0.5
+"""Of the paper's uniform data: every class has bounds of its own."""
 COUNTS = (30, 60, 100, 200, 300, 1_000, 3_000, 10_000)
 MOVED = 0.1
 
@@ -98,7 +97,3 @@ def main() -> None:
             for agents in (200, 1_000, 4_096):
                 cold, warm = measured(agents)
                 print(f"| {agents:,} | {words} | {cold:.2f} | {warm:.2f} |", flush=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
 """A neighbour of a real node invents as many agents as `origins.behind` lets it bring.
 
-What honest nodes answer then: `python benchmarks/boards_invented.py [STARTS [CASE]]`.
+What honest nodes answer then.
 """
 
 import asyncio
@@ -11,10 +11,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean, stdev
 from tempfile import TemporaryDirectory
+from typing import Annotated
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 import numpy as np
+import typer
 from grpc.aio import secure_channel
 
 from colme.node.node import Node
@@ -175,8 +177,11 @@ async def at_rest(nodes: Sequence[Node]) -> None:
         await asyncio.sleep(1)
 
 
-async def main(starts: str = "6", only: str = "") -> None:
-    """One neighbour of one node invents as many agents as it may: what honest answers are worth."""
+def main(
+    starts: Annotated[int, typer.Option(help="Networks of each case.", min=2)] = 6,
+    only: Annotated[str, typer.Option(help="Cases that have this in their name.")] = "",
+) -> None:
+    """Measure the error of honest nodes while a neighbour of one invents agents."""
     cases = {"nobody lies": Case()} | {
         f"{behind} invented, {words}": Case(behind=behind, scatter=scatter)
         for behind in (HONEST, 1000)
@@ -190,9 +195,9 @@ async def main(starts: str = "6", only: str = "") -> None:
         if only not in words:
             continue
         runs = []
-        for seed in range(int(starts)):
+        for seed in range(starts):
             with TemporaryDirectory() as folder:
-                runs.append(await attacked(Path(folder), seed, case))
+                runs.append(asyncio.run(attacked(Path(folder), seed, case)))
         for count in COUNTS:
             together, alone, honest, others = zip(*(one[count] for one in runs), strict=True)
             ratios = [a / b for a, b in zip(together, alone, strict=True)]
@@ -203,7 +208,3 @@ async def main(starts: str = "6", only: str = "") -> None:
                 f"{HONEST} honest, {mean(others):.1f} invented",
                 flush=True,
             )
-
-
-if __name__ == "__main__":
-    asyncio.run(main(*sys.argv[1:]))

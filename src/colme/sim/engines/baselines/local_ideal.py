@@ -1,4 +1,4 @@
-"""Ideal (Proposition 3): the exact mean over one's connected component of one's own class."""
+"""Local (Proposition 1) has its own samples alone; Ideal (Proposition 3) knows everything."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -6,14 +6,51 @@ from typing import Literal
 import numpy as np
 
 from colme.graph import IntArray
-from colme.sim.engines.baselines.baseline import COUNT_BYTES, MEAN_BYTES, Run
-from colme.sim.engines.baselines.contest import BaselineTable
-from colme.sim.engines.engine import Cost
-from colme.sim.engines.measure import Array
+from colme.sim.engines.baselines.base import COUNT_BYTES, MEAN_BYTES, BaselineTable, Run
+from colme.sim.engines.engine import (
+    Cost,
+)
+from colme.sim.kernel import Array
+
+
+class Local:
+    """Each agent's estimate is the mean of its own samples."""
+
+    def advance(self, first: int, data: Array, noise: Array, answers: Array) -> None:
+        """See `Baseline`."""
+        answers[:] = data
+
+    def cost(self) -> Cost:
+        """Nothing is sent; a mean and its count are kept."""
+        return Cost(messages=0, payload=0, memory=2)
+
+    def accepted(self) -> None:
+        """Nobody decides anything."""
+        return
+
+
+class LocalTable(BaselineTable):
+    """No options."""
+
+    algorithm: Literal["local"]
+
+    @property
+    def allows_paces(self) -> bool:
+        """Each looks at its own samples alone."""
+        return True
+
+    @property
+    def allows_liars(self) -> bool:
+        """Nobody is listened to."""
+        return True
+
+    def make(self, run: Run) -> Local:
+        """Nothing to know."""
+        return Local()
 
 
 class Ideal:
-    """Knows the truth, and everybody's samples at once: a bound, not an algorithm.
+    """The exact mean over one's connected component of one's own class: a bound, not an algorithm.
 
     `components` labels the agents, equal within a component: `graph.components(classes)`.
     """

@@ -1,7 +1,5 @@
 """The kernel beside plain NumPy and, where given, a hand-written C yardstick of the same round.
 
-usage: python benchmarks/compare.py [LIMIT.C]
-
 Microseconds per run-round (one run of 200 agents, one round), Bernstein's rule at epsilon = 2, one
 thread, processor time. The measurements are interleaved, and of each the median counts: the machine
 may be busy, but then it is busy for all of them. The yardstick is written for AVX-512 and has even
@@ -9,25 +7,26 @@ degrees only; on a processor without, it is built with `avx2/immintrin.h`, which
 512-bit register in two.
 """
 
-import json
 import resource
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 from statistics import median
+from typing import Annotated
 
 import numpy as np
+import typer
 
+from benchmarks import show
+from benchmarks.numpy_round import run as numpy_run
+from benchmarks.speed import microseconds_per_run_round
 from colme.sim.engines import PaperEngine
 from colme.sim.engines.paper import kernel_algorithms
 from colme.sim.kernel import allocation
 from colme.sim.kernel.simd import form_of
 from colme.sim.scenario import Scenario
-from colme.sim.speed import microseconds_per_run_round
 from colme.sim.study import Study
-from numpy_round import run as numpy_run
 
 REPEATS = 5
 YARDSTICK_ROUNDS = 20_000
@@ -73,8 +72,10 @@ def yardstick(program: Path) -> float:
     return spent / YARDSTICK_ROUNDS / YARDSTICK_LANES * 1e6
 
 
-def main() -> None:
-    """Print one JSON object."""
+def main(
+    limit: Annotated[Path | None, typer.Argument(help="The yardstick: a C program.")] = None,
+) -> None:
+    """Measure the kernel beside plain NumPy and a C program of the same round, interleaved."""
     measured: dict[str, list[float]] = {}
 
     def note(name: str, value: float) -> None:
@@ -82,9 +83,8 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         programs = {}
-        if len(sys.argv) > 1:
-            source = Path(sys.argv[1])
-            programs = {r: build_yardstick(source, r, Path(folder)) for r in (20, 6)}
+        if limit is not None:
+            programs = {r: build_yardstick(limit, r, Path(folder)) for r in (20, 6)}
         for _ in range(REPEATS):
             for degree in (20, 5):
                 note(f"kernel, r = {degree}", microseconds_per_run_round("bernstein", degree))
@@ -96,8 +96,4 @@ def main() -> None:
     if programs:
         pairs = zip(measured["kernel, r = 20"], measured["yardstick, r = 20"], strict=True)
         answer["kernel / yardstick, r = 20"] = median(ours / theirs for ours, theirs in pairs)
-    print(json.dumps(answer, indent=1))
-
-
-if __name__ == "__main__":
-    main()
+    show(answer, as_json=True)

@@ -1,14 +1,74 @@
-"""Baselines on the runs of one batch, each in a run of its own, measured as all others are."""
+"""What every baseline is: the interface, its engine, and the test that three of them share."""
+
+# mypy: disable-error-code="misc, untyped-decorator"
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from math import inf, log, sqrt
+from typing import Annotated, Any, ClassVar, Final, Protocol
 
+import numba
 import numpy as np
+from pydantic import Field
 
-from colme.graph import IntArray
-from colme.sim.engines.baselines.baseline import Baseline, Run
-from colme.sim.engines.engine import AlgorithmTable, Cell, Chunk, Cost, Engine, Entrant, World
-from colme.sim.engines.measure import ANSWERS, Array, BoolArray, of_answers, of_decisions
+from colme.errors import ConfigError
+from colme.graph import Graph, IntArray
+from colme.rules.release import Profile
+from colme.sim.engines.engine import (
+    ANSWERS,
+    AlgorithmTable,
+    BoolArray,
+    Cell,
+    Chunk,
+    Cost,
+    Engine,
+    Entrant,
+    World,
+    of_answers,
+    of_decisions,
+)
+from colme.sim.kernel import Array
+
+njit: Any = numba.njit
+
+MEAN_BYTES: Final = 8
+COUNT_BYTES: Final = 4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """What a baseline is made for: one run at one epsilon."""
+
+    graph: Graph
+    classes: IntArray
+    """The truth. Only those that are told it in their papers look at it."""
+    profile: Profile
+    """One for all, as their papers have it: with the largest variance of any class."""
+
+    @property
+    def sigma(self) -> float:
+        """The standard deviation of a sample."""
+        return sqrt(self.profile.sigma2)
+
+
+class Baseline(Protocol):
+    """An algorithm that continues from one chunk of rounds to the next."""
+
+    def advance(self, first: int, data: Array, noise: Array, answers: Array) -> None:
+        """Run the rounds first, first + 1, ...: one row each, one column per agent.
+
+        `data` and `noise` are running means, of an agent's samples and of its Laplace(0, 1) draws;
+        every agent has one sample per round. Every agent's estimates go into `answers`.
+        """
+        ...
+
+    def cost(self) -> Cost:
+        """What the latest round cost; before any round, what the first one will."""
+        ...
+
+    def accepted(self) -> Array | None:
+        """Who keeps whom: per edge of the graph, or as a matrix (row: who decides), or None."""
+        ...
 
 
 class BaselineEngine(Engine):
@@ -97,3 +157,41 @@ class BaselineTable(AlgorithmTable):
     def make(self, run: Run) -> Baseline:
         """The player of one run, before its first round."""
         raise NotImplementedError
+
+
+Delta = Annotated[float, Field(gt=0, le=1)]
+"""The confidence level of the three, as an option."""
+
+
+def confidence_radius(count: int, sigma: float, gamma: float) -> float:
+    """beta_gamma(n) = sigma sqrt((2/n) (1 + 1/n) ln(sqrt(n + 1) / gamma)).
+
+    Infinite for n = 0: of an agent never heard of, anything may be true.
+    """
+    if count <= 0:
+        return inf
+    return sigma * sqrt(2 / count * (1 + 1 / count) * log(sqrt(count + 1) / gamma))
+
+
+def radii(first: int, rounds: int, sigma: float, gamma: float) -> Array:
+    """The radius after `first` samples, after one more, ...: `rounds` of them."""
+    return np.array([confidence_radius(first + i, sigma, gamma) for i in range(rounds)])
+
+
+@njit(cache=True, nogil=True)
+def optimistic_distance(mean_a: float, mean_b: float, radius_a: float, radius_b: float) -> float:
+    """How far apart the true means are at least; b looks to be of a's class iff this is <= 0."""
+    return abs(mean_a - mean_b) - radius_a - radius_b
+
+
+def graph_gamma(graph: Graph, delta: float) -> float:
+    """gamma = delta / (4 r M), with the largest degree as r if the graph is not regular."""
+    return delta / (4 * max(1, int(graph.degrees.max(initial=0))) * graph.agents)
+
+
+def check_confidence(sigma: float, delta: float) -> None:
+    """Refuse what has no radius."""
+    if not 0 < sigma < inf:
+        raise ConfigError("sigma", sigma, "a finite number greater than 0")
+    if not 0 < delta <= 1:
+        raise ConfigError("delta", delta, "a number in (0, 1]")

@@ -1,11 +1,17 @@
-"""What `colme bench --node` says of memory is what the system says, of nodes that read files."""
+"""`python -m benchmarks node`: memory as the system counts it, of nodes that read files."""
 
+import json
 import os
+from dataclasses import asdict
 from pathlib import Path
 
+import pytest
+
+from benchmarks import node
+from benchmarks.__main__ import run
+from benchmarks.node import Footprint, NodeSpeed
 from colme.node.config import FileSource
-from colme.node.trial import Plan, prepare
-from colme.node.trial.memory import Footprint
+from colme.node.fleet import Plan, prepare
 
 MANY = 64_000_000
 """Bytes, in pages that the allocator gives back when they are freed."""
@@ -34,3 +40,27 @@ def test_a_fleet_may_read_its_samples(tmp_path: Path) -> None:
         source = member.config.source
         assert isinstance(source, FileSource)
         assert source.path == member.folder / "samples.txt"
+
+
+def test_the_json_has_what_was_measured_and_both_ratios(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the keys that `colme bench --node --json` had."""
+    taken = Footprint(resident=90.0, proportional=50.0, own=40.0)
+    measured = NodeSpeed(
+        message_us=300.0,
+        echo_us=600.0,
+        commits_per_second=1_500.0,
+        bare_commits_per_second=2_000.0,
+        rounds_per_second=30.0,
+        cores_used=1.9,
+        cores=2,
+        idle=taken,
+        answered=taken,
+    )
+    monkeypatch.setattr(node, "measure", lambda *_, **__: measured)
+    with pytest.raises(SystemExit):
+        run(["node", "--json"])
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer.pop("message_ratio"), answer.pop("commit_ratio")) == (0.5, 0.75)
+    assert answer == asdict(measured)

@@ -1,4 +1,10 @@
-"""Decision rules as tables over rounds: what the kernel compares distances with."""
+"""Decision rules in the form that the kernel needs.
+
+A rule whose thresholds follow from public facts (counts, variances) is a table over rounds: one
+for all edges (`threshold_table`), or one for each edge if profiles differ (`EdgeThresholds`). A
+rule that looks at the released means (`probe` finds that out beforehand), or that has no threshold,
+is asked in Python, edge by edge (`PythonRule`), which takes a thousand times as long.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -8,10 +14,10 @@ from typing import Any, cast
 import numpy as np
 
 from colme.errors import ConfigError
-from colme.rules.decision import RULES, ThresholdRule
+from colme.rules.decision import RULES, DecisionRule, ThresholdRule
 from colme.rules.release import Profile, Release
-from colme.sim.engines.measure import Array, FloatArray
-from colme.sim.kernel import at_most
+from colme.sim.engines.engine import FloatArray
+from colme.sim.kernel import WORD, Array, Edges, RunningMeans, at_most
 
 
 class LooksAtMeans(Exception):  # noqa: N818 (it says what the rule does)
@@ -31,7 +37,7 @@ class _Unseen:
         raise LooksAtMeans
 
 
-def table(rule: ThresholdRule, profile: Profile, rounds: int) -> FloatArray:
+def threshold_table(rule: ThresholdRule, profile: Profile, rounds: int) -> FloatArray:
     """z(1), z(2), ...: the rule's threshold for a pair of equals, with one sample a round."""
     releases = (_release(rule, profile, t) for t in range(1, rounds + 1))
     return np.array([rule.threshold(one, one) for one in releases])
@@ -143,3 +149,54 @@ class EdgeThresholds:
         if self._at_once:
             return np.asarray(ask(counts, counts))
         return np.array([ask(int(n), int(n)) for n in counts])
+
+
+class PythonRule:
+    """A rule that no table can hold: writes what it accepts into the words that the kernel reads.
+
+    Slow: a call for each edge, run and round. docs/own.md says how slow.
+    """
+
+    def __init__(
+        self,
+        rule: DecisionRule,
+        profiles: Sequence[Sequence[Profile]],
+        edges: Edges,
+        given: Array,
+        centre: float,
+    ) -> None:
+        """`profiles[run]` are those that agents report; `given[:, run]` are the words to write."""
+        self._rule = rule
+        self._profiles = profiles
+        self._given = given
+        self._centre = centre
+        self._rows = [
+            (w, [(a, int(b)) for b in edges.indices[e : min(e + WORD, edges.indptr[a + 1])]])
+            for a in range(edges.indptr.size - 1)
+            for w, e in zip(
+                range(edges.words[a], edges.words[a + 1]),
+                range(edges.indptr[a], edges.indptr[a + 1], WORD),
+                strict=True,
+            )
+        ]
+
+    def decide(self, t: int, stream: RunningMeans, scale: FloatArray) -> None:
+        """Decide about all edges in round t, in all runs. Agents are named by their numbers."""
+        held = (t - 1) % len(stream.data)
+        # A custom rule may look at more than differences: it is shown the means themselves.
+        x = stream.data[held] + scale[:, None] * stream.noise[held] + self._centre
+        facts = {
+            profile: (profile.released_variance(t, t), self._rule.parameter(profile, t, t))
+            for profile in {one for profiles in self._profiles for one in profiles}
+        }
+        for lane, profiles in enumerate(self._profiles):
+            releases = [
+                Release(count=t, mean=float(mean), variance=facts[one][0], beta=facts[one][1])
+                for mean, one in zip(x[:, lane].tolist(), profiles, strict=True)
+            ]
+            for w, row in self._rows:
+                word = 0
+                for a, b in row:
+                    accepted = self._rule.accepts(str(b), releases[a], releases[b])
+                    word = word + word + bool(accepted)
+                self._given[w, lane] = np.uint32(word).view(np.int32)
