@@ -229,12 +229,11 @@ def _chosen(names: Mapping[str, str | None], known: Sequence[str], field: str) -
     """Return the name of the column for each setting; a ConfigError if it is not one of `known`."""
     if not any(known):
         raise ConfigError(field, "no columns", "a header that names them")
-    if len(known) == 1:
-        names = {setting: known[0] if name is None else name for setting, name in names.items()}
+    only = known[0] if len(known) == 1 else None
     for setting, name in names.items():
-        if name not in known:
+        if (name or only) not in known:
             expected = f"a column of the data: {one_of(name or '', list(known))}"
             raise ConfigError(setting, name, expected)
-        if list(known).count(name) > 1:
+        if list(known).count(name or "") > 1:
             raise ConfigError(setting, name, "a name that only one column has")
-    return {setting: str(name) for setting, name in names.items()}
+    return {setting: name or only or "" for setting, name in names.items()}
