@@ -195,7 +195,6 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
             "plot nowhere",
             "result: saw 'nowhere', expected a result of colme simulate (no such file)",
         ),
-        ("export nowhere", "(no such file)"),
         ("reproduce figure1", "'--out'"),
         ("reproduce figure1 --runs 1 --out x", "'--runs'"),
         ("nothing", "No such command 'nothing'"),

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from colme.configuration import validated
+from colme.config import validated
 from colme.errors import ConfigError
 from colme.explore import Choices, as_toml, fitted
 from colme.explore.choices import MOST_IN_A_NETWORK, for_network

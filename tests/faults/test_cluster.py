@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from colme import naming
+from colme import plugins
 from colme.cli.app import BAD_INPUT, run
 from colme.errors import ConfigError
 from colme.sim.scenario import Scenario
@@ -66,7 +66,7 @@ def test_a_worker_that_is_killed_in_the_middle_changes_nothing(
     address: str, tmp_path: Path
 ) -> None:
     (tmp_path / "holding.py").write_text(HELD)
-    naming.search_in(tmp_path)
+    plugins.search_in(tmp_path)
     held = {"algorithm": "holding:Held", "folder": str(tmp_path)}
     scenario = Scenario.build(
         agents=20, graph={"degree": 4}, algorithms=["local", held], rounds=50, runs=24

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from colme import naming
+from colme import plugins
 from colme.sim.scenario import Scenario
 from colme.sim.study import Checkpoint, simulate, work
 from colme.studies.studying import study
@@ -80,7 +80,7 @@ def test_files_are_read_here_and_rules_found_by_name(executor: Executor, tmp_pat
     (tmp_path / "near_by.py").write_text(OWN_RULE)
     (tmp_path / "edges.txt").write_text("".join(f"{a} {(a + 1) % 12}\n" for a in range(12)))
     (tmp_path / "values.txt").write_text("1 2 3 4 7.5")
-    naming.search_in(tmp_path)
+    plugins.search_in(tmp_path)
     scenario = Scenario.build(
         agents=12,
         graph={"family": "edges", "file": tmp_path / "edges.txt"},
@@ -108,7 +108,7 @@ def test_a_study_of_own_data_is_the_same_bit_for_bit(executor: Executor) -> None
 def test_an_error_of_a_worker_is_the_caller_s(executor: Executor, tmp_path: Path) -> None:
     """The first ends all, and the executor is still good for others."""
     (tmp_path / "failing.py").write_text("def failing(run):\n    raise RuntimeError('no luck')\n")
-    naming.search_in(tmp_path)
+    plugins.search_in(tmp_path)
     scenario = Scenario.build(**TWO_DEGREES | {"algorithms": ["failing:failing"]})
     with pytest.raises(RuntimeError, match="no luck"):
         simulate(scenario, executor=executor)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from colme import naming
+from colme import plugins
 from colme.errors import ConfigError
 from colme.rules.decision import ThresholdRule
 from colme.rules.release import Release
@@ -111,7 +111,7 @@ def test_a_worker_without_the_module_says_so() -> None:
 def test_a_module_that_was_edited_since_a_worker_read_it_is_not_used_there(tmp_path: Path) -> None:
     """It would decide by what it was before."""
     path = tmp_path / "edited_later.py"
-    naming.search_in(tmp_path)
+    plugins.search_in(tmp_path)
     tables = [{"algorithm": "edited_later:rule"}]
     path.write_text("rule = 1\n")
     elsewhere.require_names(tables)
@@ -125,7 +125,7 @@ def test_a_module_that_was_edited_since_a_worker_read_it_is_not_used_there(tmp_p
 
 
 def test_a_worker_looks_where_the_sender_did(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(naming, "searched", ["/some/folder"])
+    monkeypatch.setattr(plugins, "searched", ["/some/folder"])
     assert parcel().folders == ("/some/folder",)
 
 

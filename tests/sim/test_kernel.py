@@ -51,9 +51,13 @@ def hub(agents: int) -> Graph:
 
 GRAPHS = {
     "regular": edges_of(graphs.random_regular(30, 5, np.random.default_rng(1))),
-    "irregular": edges_of(graphs.erdos_renyi(40, 3, np.random.default_rng(2))),
+    "irregular": edges_of(
+        graphs.ErdosRenyi(family="erdos-renyi").draw(40, 3, np.random.default_rng(2))
+    ),
     "a hub of degree 68, and one alone": edges_of(hub(70)),
-    "degrees around 45": edges_of(graphs.erdos_renyi(90, 45, np.random.default_rng(3))),
+    "degrees around 45": edges_of(
+        graphs.ErdosRenyi(family="erdos-renyi").draw(90, 45, np.random.default_rng(3))
+    ),
     "complete": edges_of(graphs.complete(71)),
     "no edges": edges_of(Graph.from_edges([], 5)),
 }

@@ -23,8 +23,8 @@ from colme.rules.decision import (
 )
 from colme.sim.engines import PaperTable, RelayTable, TrackingTable
 from colme.sim.figures.presets import PAPER
+from colme.sim.graphs import RandomRegular
 from colme.sim.scenario import Scenario
-from colme.sim.scenario.families import RandomRegular
 from colme.sim.study import simulate
 
 TOML = """
@@ -402,3 +402,22 @@ def test_an_algorithm_in_the_place_of_a_rule_is_refused_with_the_remedy(name: st
         Scenario(algorithms=[{"rule": name}])
     assert error.value.field == "algorithms.0.rule"
     assert f'algorithm = "{name}"' in error.value.expected
+
+
+@pytest.mark.parametrize(
+    ("update", "field"),
+    [
+        ({"runs": 0}, "runs"),
+        ({"agents": 31}, "degree"),
+        ({"recorded": [2_000]}, "recorded"),
+        ({"classes": [0]}, "classes"),
+        ({"graph": {"family": "grid"}}, "agents"),
+        ({"no": 1}, "no"),
+    ],
+)
+def test_a_copy_is_validated_as_a_whole(update: dict[str, Any], field: str) -> None:
+    """pydantic's own `model_copy` takes whatever it is given."""
+    with pytest.raises(ConfigError) as error:
+        Scenario().model_copy(update=update)
+    assert error.value.field == field
+    assert Scenario().model_copy(update={"runs": 5}) == Scenario(runs=5)

@@ -65,16 +65,11 @@ def test_what_was_not_kept_has_no_table(result: Results) -> None:
         result.table("agent")
 
 
-def test_the_command_prints_csv_or_writes_it(
-    result: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    save(result, tmp_path / "result.nc")
-    assert run(["export", str(tmp_path)]) == 0
-    printed = capsys.readouterr().out
-    assert printed.startswith("algorithm,epsilon,degree,t,mse,")
-    assert run(["export", str(tmp_path), "--out", str(tmp_path / "new" / "table.csv")]) == 0
-    assert (tmp_path / "new" / "table.csv").read_text() == printed
-    assert run(["export", str(tmp_path), "--of", "agents"]) == 2
+def test_the_command_writes_csv_besides(tmp_path: Path) -> None:
+    small = "simulate --agents 12 --degree 4 --rounds 20 --runs 2 --algorithm local --json --csv"
+    path = tmp_path / "new" / "table.csv"
+    assert run([*small.split(), str(path)]) == 0
+    assert path.read_text().startswith("algorithm,epsilon,degree,t,mse,")
 
 
 class Cell:

@@ -51,10 +51,6 @@ COMMANDS = {
     "plot": Offer(
         "sim", "Draw a result over time with 95% confidence bands: errors, or any other quantity."
     ),
-    "export": Offer(
-        "sim",
-        "Write a result as CSV: a row for each algorithm, epsilon, degree and recorded round.",
-    ),
     "compare": Offer(
         "sim",
         "Compare relay, tracking and the paper's with ColME, C-ColME, B-ColME, Private-ColME.",

@@ -10,7 +10,8 @@ import xarray as xr
 from rich.console import Console
 from rich.table import Table
 
-from colme import naming
+from colme import plugins
+from colme.cli import folder as folders
 from colme.cli import running
 from colme.cli.folder import Folder, Force
 from colme.cli.memory import require_memory
@@ -20,7 +21,7 @@ from colme.cli.workers import Cluster
 from colme.errors import ConfigError
 from colme.sim.figures import PRESETS
 from colme.sim.scenario import NAMES, Scenario
-from colme.sim.study import RESULT, SummaryRow, kinds_to_keep, summary, title
+from colme.sim.study import RESULT, SummaryRow, kinds_to_keep, save_csv, summary, title
 
 
 def simulate(
@@ -63,6 +64,12 @@ def simulate(
             " agents,runs: everybody's answers."
         ),
     ] = "",
+    csv: Annotated[
+        Path | None,
+        typer.Option(
+            help="CSV file to write besides: a row for each algorithm, epsilon, degree and round."
+        ),
+    ] = None,
     force: Force = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, nothing else.")] = False,
 ) -> None:
@@ -83,7 +90,7 @@ def simulate(
         "seed": seed,
     }
     given = {name: value for name, value in fields.items() if value is not None}
-    naming.search_in(Path.cwd())
+    plugins.search_in(Path.cwd())
     if scenario is None:
         study = Scenario.build(**given)
     elif scenario in PRESETS:
@@ -93,6 +100,8 @@ def simulate(
     kept = kinds_to_keep(keep)
     if out is None and not as_json:
         raise ConfigError("--out", None, "a folder for the result, or --json to print it")
+    if csv is not None:
+        folders.prepare(csv.parent)
     running.require_one(threads, cluster)
     if cluster is None or cluster.here is not None:
         at_once = threads if cluster is None else cluster.here
@@ -106,6 +115,8 @@ def simulate(
     )
     if folder is not None and not folder.done:
         folder.finish([folder.out / RESULT])
+    if csv is not None:
+        save_csv(dataset, csv)
     if as_json:
         typer.echo(json.dumps(_as_plain(dataset), allow_nan=False))
         return

@@ -5,9 +5,11 @@ from math import isqrt
 from typing import Literal
 
 import numpy as np
+import tomli_w
 from pydantic import Field
 
-from colme.configuration import Table
+from colme import __version__
+from colme.config import Table
 from colme.sim.scenario import Scenario
 
 MOST_IN_A_NETWORK = 60
@@ -94,6 +96,16 @@ class Choices(Table):
             # As the library has them: relay knows no variance beforehand.
             algorithms=[{"algorithm": "relay", "variance": "released"}, "tracking", "paper"],
         )
+
+
+def as_toml(choices: Choices) -> str:
+    """Return a file that `colme simulate` takes: all fields that are not at their default."""
+    given = choices.scenario().model_dump(exclude_unset=True)
+    return (
+        f"# Written by colme explore {__version__}: colme simulate scenario.toml --out result\n"
+        "# epsilon: pure epsilon-DP for each sample (event level, replace-one, counts public)\n"
+        f"{tomli_w.dumps(given)}"
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-from colme.configuration import validated
+from colme.config import validated
 from colme.errors import ColmeError, ConfigError
-from colme.explore.choices import Choices, fitted
-from colme.explore.export import as_toml
+from colme.explore.choices import Choices, as_toml, fitted
 from colme.explore.session import Session
 from colme.pages import HEADERS, Asset, assets, is_own_host, is_own_origin
 

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from colme.configuration import validated
+from colme.config import validated
 from colme.errors import ColmeError, ConfigError
 from colme.explore.beliefs import Beliefs
 from colme.explore.choices import Choices, fitted

@@ -18,9 +18,9 @@ from pydantic import (
     model_validator,
 )
 
-from colme import naming
+from colme import plugins
 from colme.algorithms import ALGORITHMS, ALIASES, IN_ROUNDS, named, resolved
-from colme.configuration import Table, read_toml, validated
+from colme.config import KindBy, Table, read_toml, validated
 from colme.errors import ConfigError, UnknownOption, one_of
 from colme.protocol.algorithm import Algorithm
 from colme.protocol.board.identity import BoardIdentity
@@ -136,10 +136,10 @@ class Agreed(Table):
             for option in options:
                 raise _unknown(option, self.algorithm)
             return None
-        name = options.pop("rule", naming.rule_name(UNTUNED))
-        if isinstance(name, str) and not naming.is_own(name):
+        name = options.pop("rule", plugins.rule_name(UNTUNED))
+        if isinstance(name, str) and not plugins.is_own(name):
             return _built_in(name, options)
-        return _without_the_truth(naming.rule_from(name, options))
+        return _without_the_truth(plugins.rule_from(name, options))
 
     def algorithm_for(self, privacy: "Privacy") -> Algorithm:
         """The algorithm itself; a variance that is not known is learned from released squares."""
@@ -172,7 +172,7 @@ def _built_in(name: str, options: dict[str, Any]) -> DecisionRule:
         expected = "a table with scale and exponent: the paper's differ by degree and epsilon"
         raise ConfigError("theta", theta, expected)
     if isinstance(UNTUNED, kind) and isinstance(theta, Mapping):
-        options["theta"] = naming.fields_of(UNTUNED)["theta"] | dict(theta)
+        options["theta"] = plugins.fields_of(UNTUNED)["theta"] | dict(theta)
     for option in kind.suited(NOBODYS):
         if option not in options:
             raise ConfigError(option, "nothing", f"{name!r} to have one, alike at all neighbours")
@@ -181,7 +181,7 @@ def _built_in(name: str, options: dict[str, Any]) -> DecisionRule:
 
 def _without_the_truth(rule: DecisionRule) -> DecisionRule:
     if isinstance(rule, Oracle):
-        raise _omniscient(naming.rule_name(rule))
+        raise _omniscient(plugins.rule_name(rule))
     return rule
 
 
@@ -267,9 +267,7 @@ class SyntheticSource(Table):
     noise_seed: int | None = Field(None, ge=0)
 
 
-Source = Annotated[
-    StdinSource | FileSource | HttpSource | SyntheticSource, Field(discriminator="kind")
-]
+Source = Annotated[StdinSource | FileSource | HttpSource | SyntheticSource, KindBy("kind")]
 
 
 class Owner(Table):
@@ -330,7 +328,7 @@ class NodeConfig(Table):
     def load(cls, path: Path | str) -> Self:
         """From a TOML file; file names in it are relative to it, and modules may lie beside it."""
         path = Path(path)
-        naming.search_in(path.parent)
+        plugins.search_in(path.parent)
         return cls.build(read_toml("configuration", path), folder=path.parent)
 
     @property

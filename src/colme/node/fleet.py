@@ -13,6 +13,7 @@ from time import monotonic, sleep
 from typing import Any
 
 import numpy as np
+import tomli_w
 
 from colme.algorithms import ALGORITHMS, ALIASES, IN_ROUNDS, resolved
 from colme.errors import ConfigError, NetworkError, NodeError, one_of
@@ -131,9 +132,9 @@ def prepare(plan: Plan, folder: Path) -> list[Member]:
         pass
     members = []
     for a, name in enumerate(names):
-        text = _configuration(plan, a, truth[a], ports, graph.neighbours(a).tolist())
+        fields = _configuration(plan, a, truth[a], ports, graph.neighbours(a).tolist())
         path = folder / name / CONFIG
-        path.write_text(text)
+        path.write_text(tomli_w.dumps(fields))
         config = NodeConfig.load(path)
         members.append(Member(name=name, truth=truth[a], folder=folder / name, config=config))
     return members
@@ -141,53 +142,39 @@ def prepare(plan: Plan, folder: Path) -> list[Member]:
 
 def _configuration(
     plan: Plan, agent: int, mean: float, ports: Sequence[int], neighbours: Sequence[int]
-) -> str:
-    lo, hi = plan.bounds
-    tables = "".join(
-        f"""
-[[neighbours]]
-name = "{plan.name(b)}"
-address = "127.0.0.1:{ports[2 * b]}"
-certificate = "../{plan.name(b)}/identity/identity.crt"
-"""
-        for b in neighbours
-    )
-    return f"""identity = "identity"
-state = "state"
-listen = "127.0.0.1:{ports[2 * agent]}"
-
-[agreed]
-bounds = [{lo!r}, {hi!r}]
-algorithm = "{plan.algorithm}"
-{"rounds = 'free'" if plan.in_rounds else ""}
-
-[privacy]
-epsilon = {plan.epsilon!r}
-sigma2 = {plan.sigma**2!r}
-
-[pace]
-deadline = {DEADLINE_SECONDS!r}
-interval = {INTERVAL_SECONDS!r}
-last_round = {plan.rounds}
-
-[source]
-{_source(plan, agent, mean)}
-[owner]
-listen = "127.0.0.1:{ports[2 * agent + 1]}"
-{tables}"""
+) -> dict[str, Any]:
+    return {
+        "identity": "identity",
+        "state": "state",
+        "listen": f"127.0.0.1:{ports[2 * agent]}",
+        "agreed": {"bounds": list(plan.bounds), "algorithm": plan.algorithm}
+        | ({"rounds": "free"} if plan.in_rounds else {}),
+        "privacy": {"epsilon": plan.epsilon, "sigma2": plan.sigma**2},
+        "pace": {
+            "deadline": DEADLINE_SECONDS,
+            "interval": INTERVAL_SECONDS,
+            "last_round": plan.rounds,
+        },
+        "source": _source(plan, agent, mean),
+        "owner": {"listen": f"127.0.0.1:{ports[2 * agent + 1]}"},
+        "neighbours": [
+            {
+                "name": plan.name(b),
+                "address": f"127.0.0.1:{ports[2 * b]}",
+                "certificate": f"../{plan.name(b)}/identity/identity.crt",
+            }
+            for b in neighbours
+        ],
+    }
 
 
-def _source(plan: Plan, agent: int, mean: float) -> str:
+def _source(plan: Plan, agent: int, mean: float) -> dict[str, Any]:
     if plan.from_files:
-        return f'kind = "file"\npath = "{SAMPLES}"\n'
+        return {"kind": "file", "path": SAMPLES}
     seed = plan.seed * 1_000_003 + agent
-    noise = f"noise_seed = {seed}\n" if plan.scripted_noise else ""
-    return f"""kind = "synthetic"
-mean = {mean!r}
-sigma = {plan.sigma!r}
-seed = {seed}
-per_round = {plan.samples}
-{noise}"""
+    made_up = {"mean": mean, "sigma": plan.sigma, "seed": seed, "per_round": plan.samples}
+    noise = {"noise_seed": seed} if plan.scripted_noise else {}
+    return {"kind": "synthetic", **made_up, **noise}
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import Field
 
 from colme import __version__
-from colme.configuration import Table, validated
+from colme.config import Table, validated
 from colme.errors import ConfigError, one_of
 from colme.graph import IntArray
 from colme.rules.release import Profile

@@ -7,7 +7,7 @@ from datetime import UTC
 from hashlib import sha256
 from typing import Any, Self
 
-from colme import naming
+from colme import plugins
 from colme.node.config import Agreed
 from colme.node.wire import PROTOCOL
 from colme.rules.decision import RULES, DecisionRule
@@ -60,8 +60,8 @@ class Agreement:
 def _identity(rule: DecisionRule) -> str:
     """Its name, or `module:class` of one's own, and its fields as JSON in order of their names."""
     built_in = type(rule) in RULES.values()
-    name = naming.rule_name(rule) if built_in else naming.text_of(type(rule))
-    fields = _as_numbers(naming.fields_of(rule))
+    name = plugins.rule_name(rule) if built_in else plugins.text_of(type(rule))
+    fields = _as_numbers(plugins.fields_of(rule))
     return f"{name} {json.dumps(fields, sort_keys=True, separators=(',', ':'))}"
 
 

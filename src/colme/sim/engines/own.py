@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 from pydantic import ConfigDict, field_serializer, model_validator
 
-from colme import naming
+from colme import plugins
 from colme.errors import ConfigError
 from colme.sim.engines.baselines import Baseline, BaselineEngine, BaselineTable, Run
 from colme.sim.engines.engine import Engine
@@ -51,25 +51,25 @@ class OwnTable(BaselineTable):
 
     @field_serializer("algorithm")
     def _plain_algorithm(self, algorithm: Any) -> str:
-        return naming.text_of(algorithm)
+        return plugins.text_of(algorithm)
 
     @property
     def label(self) -> str:
         """Its name, or that of the object."""
-        return self.name or naming.text_of(self.algorithm).rpartition(":")[2]
+        return self.name or plugins.text_of(self.algorithm).rpartition(":")[2]
 
     @property
     def made(self) -> Any:
         """The object itself."""
         text = self.algorithm
-        return naming.load("algorithm", text) if isinstance(text, str) else text
+        return plugins.load("algorithm", text) if isinstance(text, str) else text
 
     @property
     def options(self) -> dict[str, Any]:
-        """What was given beside the name."""
+        """Options that were given beside the name."""
         return dict(self.model_extra or {})
 
     def make(self, run: Run) -> Baseline:
-        """The player of one run."""
-        player: Baseline = self.made(run, **self.options)
-        return player
+        """Make the baseline of one run."""
+        baseline: Baseline = self.made(run, **self.options)
+        return baseline

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import ConfigDict, field_serializer, model_validator
 
-from colme import naming
+from colme import plugins
 from colme.errors import ConfigError, UnknownOption, one_of
 from colme.graph import IntArray
 from colme.rules.decision import RULES, DecisionRule, Situation, ThresholdRule
@@ -77,7 +77,7 @@ _ANYWHERE = Situation(agents=10_000_001, degree=5, epsilon=1)  # to try a rule's
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prepared:
-    """How one entrant decides."""
+    """The decision rule of one entrant, in the kernel's form."""
 
     kind: int
     """COMMON, PER_EDGE, GIVEN or ORACLE."""
@@ -234,7 +234,7 @@ class PaperEngine(Engine):
         return self._as_answered(answers[:, : self.world.runs], size[:, : self.world.runs])
 
     def cost(self, cell: Cell) -> Sequence[Cost]:
-        """The same in every round and run."""
+        """Return the cost of a round, the same in all rounds and runs."""
         return cost_in_rounds(self.world)
 
     def measured(self) -> dict[Cell, Record]:
@@ -282,11 +282,11 @@ class PaperTable(AlgorithmTable):
     @classmethod
     def _with_a_rule_of_ones_own(cls, fields: Any) -> Any:
         rule = fields.get("rule", "bernstein") if isinstance(fields, dict) else "bernstein"
-        if isinstance(rule, str) and not naming.is_own(rule):
+        if isinstance(rule, str) and not plugins.is_own(rule):
             return fields
         options = {key: one for key, one in fields.items() if key not in cls.model_fields}
         kept = {key: one for key, one in fields.items() if key in cls.model_fields}
-        return kept | {"rule": naming.rule_from(rule, options)}
+        return kept | {"rule": plugins.rule_from(rule, options)}
 
     @model_validator(mode="after")
     def _rule_has_these_options(self) -> Self:
@@ -315,12 +315,12 @@ class PaperTable(AlgorithmTable):
 
     @field_serializer("rule")
     def _plain_rule(self, rule: str | DecisionRule) -> Any:
-        return rule if isinstance(rule, str) else naming.plain_rule(rule)
+        return rule if isinstance(rule, str) else plugins.plain_rule(rule)
 
     @property
     def label(self) -> str:
         """Its name, with the rule where it is not the paper's own, tuned as the paper does."""
-        rule = self.rule if isinstance(self.rule, str) else naming.rule_name(self.rule)
+        rule = self.rule if isinstance(self.rule, str) else plugins.rule_name(self.rule)
         return self.name or ("paper" if self.rule == "bernstein" else f"paper, {rule}")
 
     def rule_in(self, situation: Situation) -> DecisionRule | None:

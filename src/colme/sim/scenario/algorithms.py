@@ -1,11 +1,12 @@
 """The algorithms of a scenario: a table for each, with the options that it has, and no others."""
 
-from typing import TYPE_CHECKING, Annotated, Any, Union, get_args
+from typing import Annotated, Any, get_args
 
-from pydantic import BeforeValidator, Discriminator, Tag
+from pydantic import BeforeValidator, SerializeAsAny
 
-from colme import naming
+from colme import plugins
 from colme.algorithms import ALIASES, resolved
+from colme.config import KindBy, validated
 from colme.errors import ConfigError, one_of
 from colme.protocol.algorithm import Algorithm
 from colme.protocol.rounds.paper import Paper
@@ -15,7 +16,9 @@ from colme.rules.consensus import stepped_alpha, theorem_alpha
 from colme.rules.decision import RULES, DecisionRule
 from colme.sim.engines import TABLES, AlgorithmTable, OwnTable
 
-_BY_NAME = {get_args(one.model_fields["algorithm"].annotation)[0]: one for one in TABLES}
+_BY_NAME: dict[str, type[AlgorithmTable]] = {
+    get_args(one.model_fields["algorithm"].annotation)[0]: one for one in TABLES
+}
 """Beside these there is whatever has the form module:attribute."""
 
 NAMES = [*ALIASES, *_BY_NAME, *RULES]
@@ -24,14 +27,22 @@ NAMES = [*ALIASES, *_BY_NAME, *RULES]
 OWN = "module:attribute"
 
 
-def as_fields(value: Any) -> Any:
-    """A name, an `Algorithm`, an object of one's own or fields, as the fields of a table."""
+def as_table(value: Any) -> AlgorithmTable:
+    """Return the table of a name, an `Algorithm`, a custom object, or fields."""
+    if isinstance(value, AlgorithmTable):
+        return value
+    fields = _as_fields(value)
+    if isinstance(fields["algorithm"], str) and fields["algorithm"] in _BY_NAME:
+        table: AlgorithmTable = KindBy("algorithm").pick(_BY_NAME, fields)
+        return table
+    return validated(OwnTable, fields)
+
+
+def _as_fields(value: Any) -> dict[str, Any]:
     if isinstance(value, Algorithm):
         return _fields_of(value)
     if isinstance(value, str | DecisionRule) or callable(value):
         value = {"algorithm": value}
-    if isinstance(value, AlgorithmTable):
-        return value
     if not isinstance(value, dict):
         raise ConfigError("algorithm", value, f"one of {', '.join(NAMES)}, a table or an object")
     fields = {key: one for key, one in value.items() if one is not None}
@@ -53,14 +64,14 @@ def as_fields(value: Any) -> Any:
         return {**fields, "algorithm": "paper", "rule": algorithm}
     if isinstance(algorithm, str):
         algorithm = resolved(algorithm)
-        if algorithm not in _BY_NAME and not naming.is_own(algorithm):
+        if algorithm not in _BY_NAME and not plugins.is_own(algorithm):
             raise ConfigError("algorithm", algorithm, one_of(algorithm, [*NAMES, OWN]))
     return fields | {"algorithm": algorithm}
 
 
 def _is_rule(value: Any) -> bool:
     """Whether it is a rule of the user's own, which the paper's algorithm can decide by."""
-    found = naming.load("algorithm", value) if naming.is_own(value) else value
+    found = plugins.load("algorithm", value) if plugins.is_own(value) else value
     return isinstance(found, DecisionRule) or (
         isinstance(found, type) and issubclass(found, DecisionRule)
     )
@@ -82,19 +93,5 @@ def _fields_of(algorithm: Algorithm) -> dict[str, Any]:
     raise ConfigError("algorithm", algorithm, expected)
 
 
-def _tag(fields: Any) -> str:
-    algorithm = fields.get("algorithm") if isinstance(fields, dict) else fields.algorithm
-    return algorithm if isinstance(algorithm, str) and algorithm in _BY_NAME else OWN
-
-
-if TYPE_CHECKING:
-    AnyAlgorithm = AlgorithmTable
-else:
-    _TAGGED = tuple(
-        Annotated[table, Tag(name)] for name, table in {**_BY_NAME, OWN: OwnTable}.items()
-    )
-    AnyAlgorithm = Annotated[
-        Annotated[Union[_TAGGED], Discriminator(_tag)],  # noqa: UP007 (they are in a tuple)
-        BeforeValidator(as_fields),
-    ]
-    """One of them, by its name."""
+AnyAlgorithm = Annotated[SerializeAsAny[AlgorithmTable], BeforeValidator(as_table)]
+"""One of the tables, by its name."""

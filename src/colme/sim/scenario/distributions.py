@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 from scipy import stats
 
 from colme.columns import as_numbers, columns_of, is_empty
-from colme.configuration import Table, of_kind
+from colme.config import KindBy, Table
 from colme.errors import ConfigError
 from colme.rules.bernstein import bounded_parameter, gaussian_parameter, uniform_parameter
 
@@ -218,11 +218,8 @@ class Empirical(Distribution):
 
 
 Data = Annotated[
-    Annotated[
-        Uniform | Bernoulli | Beta | TruncatedNormal | Normal | Empirical,
-        Field(discriminator="distribution"),
-    ],
-    BeforeValidator(of_kind("distribution", "uniform")),
+    Uniform | Bernoulli | Beta | TruncatedNormal | Normal | Empirical,
+    KindBy("distribution", default="uniform"),
 ]
 """One of them, by its name."""
 

@@ -7,9 +7,9 @@ from typing import Annotated, Final, Literal
 
 import numpy as np
 from numpy.random import Generator
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
-from colme.configuration import Table, of_kind
+from colme.config import KindBy, Table
 from colme.graph import IntArray
 from colme.sim.engines import Course, FloatArray
 
@@ -91,9 +91,7 @@ class Walk(Drift):
         return _Walked(steps, alike if self.of == "classes" else alone)
 
 
-AnyDrift = Annotated[
-    Annotated[Jump | Walk, Field(discriminator="kind")], BeforeValidator(of_kind("kind", "jump"))
-]
+AnyDrift = Annotated[Jump | Walk, KindBy("kind", default="jump")]
 """One of them, by its name."""
 
 

@@ -3,9 +3,9 @@
 from math import inf
 from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
-from colme.configuration import Table, of_kind
+from colme.config import KindBy, Table
 from colme.errors import ConfigError
 from colme.sim.engines import FloatArray, Moment
 
@@ -111,8 +111,5 @@ class FalseClass(Lying):
         return moment.mean - moment.truth + (self.mean - moment.centre)
 
 
-AnyLying = Annotated[
-    Annotated[Bias | Off | Constant | Random | FalseClass, Field(discriminator="kind")],
-    BeforeValidator(of_kind("kind", "bias")),
-]
+AnyLying = Annotated[Bias | Off | Constant | Random | FalseClass, KindBy("kind", default="bias")]
 """One of them, by its name."""

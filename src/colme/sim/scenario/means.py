@@ -1,13 +1,13 @@
 """The true means: of a few classes, or of everybody its own, drawn anew for each run."""
 
+from collections.abc import Mapping
 from math import inf
 from typing import Annotated, Any, Literal
 
 from numpy.random import Generator
-from pydantic import BeforeValidator, Discriminator, Field, Tag
+from pydantic import BeforeValidator, Field
 
-from colme.configuration import Table
-from colme.errors import ConfigError, one_of
+from colme.config import KindBy, Table
 from colme.sim.scenario.distributions import FloatArray
 
 CUT = 4.0
@@ -63,29 +63,15 @@ class NormalMeans(DrawnMeans):
         return self.centre + deviations.clip(-self.reach, self.reach)
 
 
-_KINDS = ["uniform", "normal"]
+_KINDS = {"uniform": UniformMeans, "normal": NormalMeans}
 
 
-def _known(value: Any) -> Any:
-    if isinstance(value, dict) and value.get("distribution") not in _KINDS:
-        seen = value.get("distribution")
-        raise ConfigError("distribution", seen, one_of(str(seen), _KINDS))
-    return value
-
-
-def _tag(value: Any) -> str:
-    if isinstance(value, dict):
-        return str(value["distribution"])
-    return value.distribution if isinstance(value, UniformMeans | NormalMeans) else "list"
+def _drawn(value: Any) -> Any:
+    return KindBy("distribution").pick(_KINDS, value) if isinstance(value, Mapping) else value
 
 
 Means = Annotated[
-    Annotated[
-        Annotated[list[float], Field(min_length=1), Tag("list")]
-        | Annotated[UniformMeans, Tag("uniform")]
-        | Annotated[NormalMeans, Tag("normal")],
-        Discriminator(_tag),
-    ],
-    BeforeValidator(_known),
+    Annotated[list[float], Field(min_length=1)] | UniformMeans | NormalMeans,
+    BeforeValidator(_drawn),
 ]
 """A list, one for each class; or a distribution."""

@@ -8,19 +8,25 @@ from pathlib import Path
 from typing import Annotated, Any, Self
 
 import numpy as np
-from pydantic import Field, TypeAdapter
+from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
-from colme import naming
-from colme.configuration import Table, errors_named, plain, read_toml
+from colme import plugins
+from colme.config import Table, first_of, plain, read_toml
 from colme.errors import ConfigError
 from colme.graph import Graph, IntArray
 from colme.rules.release import Profile, largest_variance
-from colme.sim import graphs
 from colme.sim.engines import BoolArray, FloatArray
+from colme.sim.graphs import (
+    Family,
+    GraphFamily,
+    Listed,
+    OneOrMore,
+    RandomRegular,
+    random_classes,
+)
 from colme.sim.scenario.algorithms import AnyAlgorithm
 from colme.sim.scenario.distributions import Data, Shape, Uniform, WithSigma
 from colme.sim.scenario.drift import AnyDrift, Jump
-from colme.sim.scenario.families import Family, GraphFamily, Listed, OneOrMore, RandomRegular
 from colme.sim.scenario.liars import AnyLying
 from colme.sim.scenario.means import DrawnMeans, Means
 
@@ -76,24 +82,33 @@ class Scenario(Table):
     """Those to compare on the same data: names, or tables."""
 
     def __init__(self, **fields: Any) -> None:
-        """From keyword arguments; `graph` may also be a Graph or a networkx graph.
+        """Validate keyword arguments; a ConfigError names the first field that is wrong.
 
-        Arrays and ranges are as good as lists, texts as good as paths.
+        `graph` may also be a Graph or a networkx graph. Arrays and ranges are as good as lists,
+        texts as good as paths.
         """
-        graph = fields.get("graph")
+        try:
+            super().__init__(**fields)
+        except ValidationError as error:
+            raise first_of(error, type(self)) from None
+
+    @classmethod
+    def build(cls, **fields: Any) -> Self:
+        """Return `Scenario(**fields)`."""
+        return cls(**fields)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_objects(cls, given: Any) -> Any:
+        if not isinstance(given, Mapping):
+            return given
+        graph = given.get("graph")
         if graph is not None and not isinstance(graph, Graph | Family | Mapping | str):
             graph = Graph.from_networkx(graph)
         if isinstance(graph, Graph):
             listed = Listed(family="edges", edges=graph.edges, labels=_names(graph))
-            fields |= {"graph": listed, "agents": graph.agents}
-        with errors_named(type(self)):
-            super().__init__(**plain(fields))
-        self._check()
-
-    @classmethod
-    def build(cls, **fields: Any) -> Self:
-        """The same."""
-        return cls(**fields)
+            given = {**given, "graph": listed, "agents": graph.agents}
+        return plain(given)
 
     def changed(self, **overrides: Any) -> Self:
         """The same with some fields replaced; of a table, only those given."""
@@ -106,7 +121,7 @@ class Scenario(Table):
         """From a TOML file; files and modules that it names are looked for beside it."""
         path = Path(path)
         fields = read_toml("scenario", path)
-        naming.search_in(path.parent)
+        plugins.search_in(path.parent)
         for table in ("graph", "data"):
             spec = fields.get(table)
             if isinstance(spec, dict) and isinstance(spec.get("file"), str):
@@ -137,9 +152,11 @@ class Scenario(Table):
             if contents is not None:
                 digest = hashlib.sha256(json.dumps(contents).encode()).hexdigest()
                 fields[name]["file"] = f"sha256 {digest}"
-        return fields | {"sources": naming.sources(fields["algorithms"])}
+        return fields | {"sources": plugins.sources(fields["algorithms"])}
 
-    def _check(self) -> None:
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        """Check what fields ask of each other."""
         labels = [algorithm.label for algorithm in self.algorithms]
         if len(set(labels)) < len(labels):
             raise ConfigError(
@@ -156,6 +173,7 @@ class Scenario(Table):
         self._check_options()
         for degree in self.graph.degrees:
             self.graph.check(self.agents, degree)
+        return self
 
     def _check_agents(self) -> None:
         """Whether what each agent has of its own is there for each."""
@@ -323,7 +341,7 @@ class Scenario(Table):
         if isinstance(self.means, DrawnMeans):
             return np.zeros(self.agents, np.int64)
         generator = np.random.default_rng([self.seed, _CLASSES, run])
-        return graphs.random_classes(self.agents, len(self.means), generator)
+        return random_classes(self.agents, len(self.means), generator)
 
     def draw_means(self, run: int) -> FloatArray:
         """Everybody's mean at the beginning of one run."""

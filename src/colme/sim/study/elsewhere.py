@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
-from colme import naming
+from colme import plugins
 from colme.errors import ConfigError
 
 PACKAGES = ("colme", "numpy", "numba", "scipy")
@@ -61,8 +61,8 @@ class Parcel:
     @classmethod
     def of(cls, content: bytes, algorithms: Sequence[Mapping[str, Any]]) -> "Parcel":
         """With whatever these tables name."""
-        modules = tuple(naming.sources(algorithms).items())
-        return cls(content, versions(), modules, tuple(naming.searched))
+        modules = tuple(plugins.sources(algorithms).items())
+        return cls(content, versions(), modules, tuple(plugins.searched))
 
     def opened(self) -> bytes:
         """The content, where this process may be trusted with it."""
@@ -71,7 +71,7 @@ class Parcel:
             if wanted != here:
                 raise another_version(name, f"{here} on {host}", wanted)
         for folder in self.folders:
-            naming.search_in(Path(folder))
+            plugins.search_in(Path(folder))
         for name, wanted in self.modules:
             if _met(name, host) != wanted:
                 expected = "the one that was sent for: copy it, restart workers that have read it"
@@ -86,12 +86,12 @@ def another_version(package: str, seen: str, wanted: str) -> ConfigError:
 
 def require_names(algorithms: Sequence[Mapping[str, Any]]) -> None:
     """Refuse tables with something of the user's own that others could not look up."""
-    for text in naming.names_in(algorithms):
+    for text in plugins.names_in(algorithms):
         if text.partition(":")[0] in ("__main__", "__mp_main__"):
             expected = "something from a module of its own: workers can't import a script"
             raise ConfigError("algorithms", text, expected)
         try:
-            naming.load("algorithms", text)
+            plugins.load("algorithms", text)
         except ConfigError:
             expected = "something that a module has under this name: workers look it up there"
             raise ConfigError("algorithms", text, expected) from None
@@ -108,4 +108,4 @@ def _met(name: str, host: str) -> str:
     except Exception as error:  # whatever a module of the user's own raises while it is imported
         expected = f"a module that can be imported on {host} ({type(error).__name__}: {error})"
         raise ConfigError(FIELD, name, expected) from None
-    return naming.source_digest(name)
+    return plugins.source_digest(name)

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from colme import naming
+from colme import plugins
 from colme.errors import ConfigError
 from colme.sim.engines import OwnTable
 from colme.sim.scenario import Scenario
@@ -78,7 +78,7 @@ def _packed(sweep: Sweep) -> Parcel:
         if not (isinstance(mine, OwnTable) and isinstance(theirs, OwnTable)):
             continue
         if mine.made is not theirs.made:
-            seen = naming.text_of(mine.algorithm)
+            seen = plugins.text_of(mine.algorithm)
             expected = f"{mine.made} under a name of its own: workers look it up by that"
             raise ConfigError("algorithms", seen, expected)
     content = json.dumps([fields, sweep.dtype.name, sorted(sweep.keep)])

@@ -98,7 +98,7 @@ class BColmeTable(BaselineTable):
 
     algorithm: Literal["b-colme"]
     delta: Delta = 1.0
-    """Of the confidence intervals: smaller makes them wider."""
+    """Level of the confidence intervals: smaller makes them wider."""
     depth: int = Field(3, ge=0, le=20)
     """How many hops."""
 

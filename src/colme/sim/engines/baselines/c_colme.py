@@ -117,7 +117,7 @@ class CColmeTable(BaselineTable):
 
     algorithm: Literal["c-colme"]
     delta: Delta = 1.0
-    """Of the confidence intervals: smaller makes them wider."""
+    """Level of the confidence intervals: smaller makes them wider."""
     global_reset: bool = False
     """It does. It is told the truth for that."""
 

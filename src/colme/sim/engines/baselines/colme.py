@@ -101,7 +101,7 @@ class ColmeTable(BaselineTable):
 
     algorithm: Literal["colme"]
     delta: Delta = 1.0
-    """Of the confidence intervals: smaller makes them wider."""
+    """Level of the confidence intervals: smaller makes them wider."""
     weights: Literal["simple", "soft", "aggressive"] = "simple"
     """As the authors call them."""
     restricted: bool = False
