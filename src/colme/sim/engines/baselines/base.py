@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from math import inf, log, sqrt
 from typing import Annotated, Any, ClassVar, Final, Protocol
 
-import numba
 import numpy as np
 from pydantic import Field
 
 from colme.errors import ConfigError
 from colme.graph import Graph, IntArray
+from colme.inference.compiled import jit
 from colme.rules.release import Profile
 from colme.sim.engines.engine import (
     ANSWERS,
@@ -28,8 +28,6 @@ from colme.sim.engines.engine import (
     of_decisions,
 )
 from colme.sim.kernel import Array
-
-njit: Any = numba.njit
 
 MEAN_BYTES: Final = 8
 COUNT_BYTES: Final = 4
@@ -180,7 +178,7 @@ def radii(first: int, rounds: int, sigma: float, gamma: float) -> Array:
     return np.array([confidence_radius(first + i, sigma, gamma) for i in range(rounds)])
 
 
-@njit(cache=True, nogil=True)
+@jit
 def optimistic_distance(mean_a: float, mean_b: float, radius_a: float, radius_b: float) -> float:
     """The least distance of the true means; b looks to be of a's class iff this is <= 0."""
     return abs(mean_a - mean_b) - radius_a - radius_b
