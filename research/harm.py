@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from rich.table import Table
+from rich.text import Text
 
 from colme.cli.reproduce import Out
 from colme.cli.running import Cluster, Force, Seed, Threads, Workers, run_shown, wide_console
@@ -114,7 +115,7 @@ def _table(lines: Sequence[Verdict]) -> Table:
     for line in lines:
         cell, *texts, verdict = _texts(line)
         colour = colours[line.word]
-        table.add_row("" if cell == before else cell, *texts, f"[{colour}]{verdict}[/{colour}]")
+        table.add_row("" if cell == before else cell, *texts, Text(verdict, colour))
         before = cell
     return table
 

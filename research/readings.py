@@ -71,7 +71,7 @@ class Ratio:
         return Ratio(self.t[:1], *columns)._measured(0, f"t = {where}")
 
     def below_from(self, limit: float, *, clearly: bool = False) -> float:
-        """Return the first round from which on it stays below, or clearly so; inf if it does not."""
+        """Return the first round from which on it stays below, or clearly so; else inf."""
         value = self.over_batches.value + (self.over_batches.margin if clearly else 0.0)
         above = np.flatnonzero(~(value < limit))
         if above.size == 0:

@@ -12,7 +12,7 @@ import pytest
 from colme import plugins
 from colme.sim.scenario import Scenario
 from colme.sim.simulation import simulate
-from colme.studies import study
+from colme.studies.study import study
 
 TWO_DEGREES = {
     "agents": 20,

@@ -154,7 +154,7 @@ def _rows(dataset: "xr.Dataset") -> list[tuple[str, ...]]:
     from colme.sim.figures.comparison import over_all_rounds
 
     end = dataset.isel(t=-1, degree=0)
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for algorithm in map(str, end.algorithm.values):
         for epsilon in distinct_levels(dataset.isel(degree=0), algorithm):
             all_rounds = dataset.isel(degree=0).sel(algorithm=algorithm, epsilon=epsilon)

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from colme.algorithms import resolved
-from colme.cli import folder as folders
+
 from colme.cli import running
 from colme.cli.tables import show
 from colme.cli.values import numbers, words
@@ -82,7 +82,7 @@ def theory(
         rounds=rounds,
     )
     if out is not None:
-        folders.prepare(out)
+        require_writable(out)
     forecasts = [
         forecast(question, cast(AlgorithmName, name), samples=rounds, boards=boards, seed=seed)
         for name in map(resolved, words(algorithm))
@@ -97,7 +97,7 @@ def theory(
     _print_forecasts(console, forecasts)
     _print_paper(console, prospect, question)
     if paths:
-        console.print("Saved", *map(str, paths), soft_wrap=True)
+        console.print("Saved", *map(str, paths), soft_wrap=True, markup=False)
 
 
 def _as_plain(prospect: Prospect, forecasts: Sequence[Forecast]) -> dict[str, Any]:

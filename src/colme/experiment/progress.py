@@ -31,7 +31,7 @@ def progress(label: str, total: int) -> Iterator[Callable[[int], None]]:
 @contextmanager
 def _bar(label: str, total: int) -> Iterator[Callable[[int], None]]:
     with Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),  # a name of a user
         BarColumn(),
         TextColumn("{task.percentage:3.0f}%"),
         TextColumn("{task.fields[rate]}"),

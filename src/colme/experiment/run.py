@@ -6,7 +6,7 @@ An experiment is computed in independent parts, each from its own random numbers
 has the same bits on one thread, many threads, other processes, or after an interruption::
 
     folder = Folder.claim(out, experiment.identity())     # another experiment is refused
-    for part in experiment.parts():                       # found in the folder, or computed anywhere
+    for part in experiment.parts():                       # found in the folder, or computed
         arrays = experiment.compute(part)
         folder.save(part, arrays)                         # by this process alone
     result = experiment.combine(all arrays, in order)     # sums of floats depend on their order
@@ -245,8 +245,8 @@ def _on_executor(
     In the end, and if one fails, what has not begun is cancelled, and what has is not waited for.
     """
     futures: dict[Future[Arrays], Part] = {}
-    sent = packed(experiment) if parts else None
     try:
+        sent = packed(experiment)
         for part in parts:
             futures[executor.submit(compute_sent, sent, part)] = part
         for future in as_completed(futures):

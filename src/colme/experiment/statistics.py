@@ -1,8 +1,8 @@
 """Means and ratios over independent batches, with their uncertainty.
 
-Runs of a batch share a graph, so batches, not runs, are independent. A ratio of two totals that come
-from the same batches is less uncertain than either total: its error is that of what is left of the
-one after the other has been taken off (delta method). A mean is the same thing, with the number of
+Runs of a batch share a graph, so batches, not runs, are independent. A ratio of two totals from the
+same batches is less uncertain than either total: its error is that of what is left of the one
+after the other has been taken off (delta method). A mean is the same thing, with the number of
 runs as the second total. Every interval of this project is one of these, and every "clearly" is
 `BatchMean.clear`.
 """

@@ -51,8 +51,8 @@ class Batch:
             start = stop + 1
 
     def sums(self) -> Sums:
-        """Return what was recorded, with the number of runs."""
-        found: dict[str, FloatArray] = {"runs": np.array(float(self.world.runs))}
+        """Return all that was recorded."""
+        found: dict[str, FloatArray] = {}
         for recorder in self.recorders:
             found |= recorder.sums(self.engines)
         return found

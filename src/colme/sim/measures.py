@@ -100,6 +100,7 @@ class Averages:
         for name in ("alone", "size", "local", "close"):
             sums[name] = sums[name] / agents
         return {
+            "runs": np.array(float(runs)),
             "mse": (record["error"] / agents).sum(axis=-1),
             **sums,
             "local_mse": (alone / agents).sum(axis=-1),

@@ -146,7 +146,7 @@ class SummaryRow:
         )
 
 
-@xr.register_dataset_accessor("colme")
+@xr.register_dataset_accessor("colme")  # type: ignore[no-untyped-call]
 class Accessor:
     """What colme adds to a Dataset, as `result.colme`; a notebook shows it as a summary.
 
