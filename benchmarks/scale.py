@@ -21,8 +21,8 @@ import numpy as np
 import typer
 
 from benchmarks import AsJson
-from colme.sim.engines import LargeEngine
 from colme.sim.batch import Batch
+from colme.sim.engines import LargeEngine
 from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
 

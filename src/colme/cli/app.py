@@ -161,10 +161,9 @@ def run_app(app: typer.Typer, arguments: Sequence[str], program: str) -> int:
         _refuse_repeated(command, arguments)
         code: int = command.main(list(arguments), program, standalone_mode=False) or 0
         return _interrupted() if code == INTERRUPTED else code  # typer makes a code of it
-    except typer.Abort:
-        return _interrupted()
-    except KeyboardInterrupt as interruption:
-        return _interrupted(str(interruption) or "interrupted")
+    except (typer.Abort, KeyboardInterrupt) as stopped:
+        # Typer makes an Abort of Ctrl-C, and has what was raised as its cause.
+        return _interrupted(str(stopped.__cause__ or stopped) or "interrupted")
     except typer.BadParameter as error:
         return _refuse(_in_words(error.format_message()))
     except typer.TyperException as error:

@@ -13,7 +13,6 @@ from rich.console import Console
 from rich.table import Table
 
 from colme.algorithms import resolved
-
 from colme.cli import running
 from colme.cli.tables import show
 from colme.cli.values import numbers, words
