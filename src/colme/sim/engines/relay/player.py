@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from colme.experiment.streams import Stream, generator
 from colme.graph import IntArray
 from colme.inference.answers import Owners, Releases, answers
 from colme.inference.mixture import Models
@@ -25,8 +26,6 @@ from colme.sim.engines.liars import LyingRecords
 from colme.sim.engines.relay.boards import boards_of
 from colme.sim.engines.relay.traffic import Traffic
 from colme.sim.kernel import Array, advance_releases, most_in, new_plan, new_releases
-
-_ASKED = 24  # a random stream; those before are others'
 
 BYTES_OF_A_NUMBER = 8
 
@@ -56,7 +55,7 @@ class RelayRun:
     ) -> None:
         setting, graph = world.setting, world.graph
         self._world, self.squares = world, squares
-        lots = np.random.default_rng([setting.seed, _ASKED, world.numbers[0]])
+        lots = generator(setting.seed, Stream.EVALUATED, world.numbers[0], 0)
         if isinstance(asked, int):
             drawn = lots.choice(graph.agents, asked, replace=False)
             is_asked = _honest_ones(drawn, world)
@@ -284,8 +283,8 @@ def _honest_ones(drawn: IntArray, world: World) -> BoolArray:
     agents, runs = world.honest.shape
     if world.honest.all():
         return np.repeat(np.isin(np.arange(agents), drawn)[:, None], runs, axis=1)
-    generator = np.random.default_rng([world.setting.seed, _ASKED, world.numbers[0], 1])
-    others = generator.permutation(np.setdiff1d(np.arange(agents), drawn))
+    lots = generator(world.setting.seed, Stream.EVALUATED, world.numbers[0], 1)
+    others = lots.permutation(np.setdiff1d(np.arange(agents), drawn))
     order = np.concatenate([drawn, others])
     honest = world.honest[order]
     found = np.zeros(world.honest.shape, np.bool_)
