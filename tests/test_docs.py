@@ -1,10 +1,20 @@
-"""What the documentation tells to type shows nobody the token or a sample."""
+"""What the documentation tells to type can be typed, and shows nobody the token or a sample."""
 
 import os
+import re
 import subprocess
+from functools import cache
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
+from typer.main import get_command
+
+from benchmarks.__main__ import NAMES
+from colme.cli import app
+from research.__main__ import app as research
 
 ROOT = Path(__file__).parent.parent
 TOKEN = "a-token-of-at-least-thirty-two-characters"
@@ -13,6 +23,61 @@ ARGUMENTS = """#!/bin/sh
 printf '%s\\n' "$@" > arguments
 cat > input
 """
+
+
+COMMAND = re.compile(r"(?:^    |`)(colme|python -m benchmarks|python -m research) ([a-z]\S.*)")
+
+
+def written() -> list[tuple[str, str, list[str]]]:
+    """Every command of ours in the documentation: its page, the program, and its words."""
+    found = []
+    for page in (
+        ROOT / "README.md",
+        ROOT / "CONTRIBUTING.md",
+        *sorted((ROOT / "docs").glob("*.md")),
+    ):
+        for line in page.read_text().splitlines():
+            for program, rest in COMMAND.findall(line.split("#")[0]):
+                words = re.split(r"[`|>&]", rest)[0].replace("[", " ").replace("]", " ").split()
+                found.append((page.name, program, words))
+    return found
+
+
+@cache
+def group(program: str) -> Any:
+    return get_command(app._application(app.COMMANDS) if program == "colme" else research)
+
+
+def known(program: str, words: list[str]) -> tuple[Any, list[str]]:
+    """The command that the first words name, and the words after them."""
+    if program == "python -m benchmarks":
+        assert words[0] in NAMES
+        alone = typer.Typer()
+        alone.command()(import_module(f"benchmarks.{words[0]}").main)
+        return get_command(alone), words[1:]
+    command = group(program)
+    while words and getattr(command, "commands", None):
+        command, words = command.commands[words[0]], words[1:]
+    return command, words
+
+
+@pytest.mark.skipif(not (ROOT / "docs" / "node.md").exists(), reason="a part of the repository")
+def test_every_command_and_option_that_is_told_of_is_there() -> None:
+    found = written()
+    assert len(found) > 50
+    wrong = []
+    for page, program, words in found:
+        try:
+            command, rest = known(program, words)
+        except KeyError:
+            wrong.append(f"{page}: {program} {' '.join(words)}")
+            continue
+        options = {name for option in command.params for name in option.opts} | {"--help"}
+        passed_on = command.context_settings.get("ignore_unknown_options")
+        given = {word.partition("=")[0] for word in rest if word.startswith("--")}
+        if given - options and not passed_on:
+            wrong.append(f"{page}: {program} {' '.join(words)}: {given - options}")
+    assert wrong == []
 
 
 def commands() -> list[str]:

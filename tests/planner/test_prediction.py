@@ -1,6 +1,7 @@
 """The answer before joining: what it says, and what it refuses."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -63,30 +64,31 @@ def test_where_nobody_is_alike_nothing_pays() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "text"),
+    ("field", "value"),
     [
-        ({"agents": 1}, "agents: saw 1, expected at least 2"),
-        ({"degree": 20}, "degree: saw 20, expected 0 to agents - 1 = 19"),
-        ({"means": ()}, "means: saw"),
-        ({"means": (float("nan"),)}, "means: saw"),
-        ({"spread": -1.0}, "spread: saw -1.0"),
-        ({"sigma": 0.0}, "sigma: saw 0.0"),
-        ({"half_range": 0.2}, "half_range: saw 0.2, expected a finite number, at least sigma"),
-        ({"epsilon": 0.0}, "epsilon: saw 0.0, expected a number above 0"),
+        ("agents", 1),
+        ("degree", 20),
+        ("means", ()),
+        ("means", (float("nan"),)),
+        ("spread", -1.0),
+        ("sigma", 0.0),
+        ("half_range", 0.2),
+        ("epsilon", 0.0),
     ],
 )
-def test_what_cannot_be_is_refused(fields: dict[str, object], text: str) -> None:
-    with pytest.raises(ConfigError, match=text):
-        replace(SMALL, **fields)  # type: ignore[arg-type]
+def test_invalid_questions_are_refused(field: str, value: Any) -> None:
+    with pytest.raises(ConfigError) as refused:
+        replace(SMALL, **{field: value})
+    assert refused.value.field == field
 
 
-def test_who_and_how_long_must_make_sense() -> None:
-    with pytest.raises(ConfigError, match="algorithm: saw 'relais', expected 'relay', perhaps"):
-        forecast(SMALL, "relais")  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match="samples: saw 1"):
-        forecast(SMALL, samples=1)
-    with pytest.raises(ConfigError, match="boards: saw 0"):
-        forecast(SMALL, boards=0)
+@pytest.mark.parametrize(
+    ("field", "value"), [("algorithm", "relais"), ("samples", 1), ("boards", 0)]
+)
+def test_invalid_options_are_refused(field: str, value: Any) -> None:
+    with pytest.raises(ConfigError) as refused:
+        forecast(SMALL, **{field: value})
+    assert (refused.value.field, refused.value.seen) == (field, value)
 
 
 def test_the_figure_has_a_curve_for_each_algorithm_and_marks_where_it_pays() -> None:

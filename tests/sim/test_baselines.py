@@ -257,12 +257,16 @@ def test_costs_of_the_first_round() -> None:
     assert (tells.messages, tells.payload, tells.memory) == (9, 108, 21)
 
 
-def test_what_is_refused() -> None:
-    with pytest.raises(ConfigError, match="weights"):
-        Colme(3, sigma=1, delta=0.1, weights="hard")
-    with pytest.raises(ConfigError, match="delta"):
-        Colme(3, sigma=1, delta=0)
-    with pytest.raises(ConfigError, match="sigma"):
-        CColme(Graph.from_edges([], 1), sigma=0, delta=0.1)
-    with pytest.raises(ConfigError, match="depth"):
-        BColme(Graph.from_edges([], 1), sigma=1, delta=0.1, depth=-1)
+@pytest.mark.parametrize(
+    ("field", "make"),
+    [
+        ("weights", lambda: Colme(3, sigma=1, delta=0.1, weights="hard")),
+        ("delta", lambda: Colme(3, sigma=1, delta=0)),
+        ("sigma", lambda: CColme(Graph.from_edges([], 1), sigma=0, delta=0.1)),
+        ("depth", lambda: BColme(Graph.from_edges([], 1), sigma=1, delta=0.1, depth=-1)),
+    ],
+)
+def test_invalid_options_are_refused(field: str, make: Callable[[], object]) -> None:
+    with pytest.raises(ConfigError) as refused:
+        make()
+    assert refused.value.field == field

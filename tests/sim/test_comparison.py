@@ -97,5 +97,6 @@ def test_the_two_settings_are_those_of_the_papers() -> None:
 
 
 def test_private_colme_needs_one_epsilon_for_all() -> None:
-    with pytest.raises(ConfigError, match="private-colme"):
+    with pytest.raises(ConfigError) as refused:
         SMALL.changed(epsilon_per_agent=[1.0] * 20)
+    assert (refused.value.field, refused.value.seen) == ("algorithms", "private-colme")

@@ -10,11 +10,10 @@ from colme.graph import Graph
 from colme.rules.bernstein import uniform_parameter
 from colme.rules.decision import RULES, Situation, ThresholdRule
 from colme.rules.release import Profile
-from colme.sim import graphs
+from colme.sim import graphs, kernel
 from colme.sim.engines import PaperEngine
 from colme.sim.engines.decisions import threshold_table
 from colme.sim.engines.paper import kernel_algorithms
-from colme.sim.kernel import allocation
 from colme.sim.kernel.arrays import (
     COMMON,
     ORACLE,
@@ -40,7 +39,7 @@ HALF_RANGE = SIGMA * math.sqrt(3)
 
 
 def edges_of(graph: Graph) -> Edges:
-    return allocation.new_graph(graph.indptr, graph.indices)
+    return kernel.new_graph(graph.indptr, graph.indices)
 
 
 def hub(agents: int) -> Graph:
@@ -84,7 +83,7 @@ def every_algorithm(edges: Edges, kinds: int = 1) -> Algorithms:
     accept_all, accept_none = np.full(ROUNDS + 1, np.inf), np.zeros(ROUNDS + 1)
     common = [
         bernstein,
-        allocation.at_most(optimistic, np.float64),
+        kernel.at_most(optimistic, np.float64),
         awkward,
         accept_all,
         accept_none,
@@ -94,7 +93,7 @@ def every_algorithm(edges: Edges, kinds: int = 1) -> Algorithms:
     z[: len(common)] = common
     shape = (len(rule), 1 if kinds > 1 else max(edges.indices.size, 1), 1, kinds**2)
     edge_z = rng.uniform(0.2, 1.5, shape) * bernstein[1:, None] + 0.01
-    edge_z[-1] = allocation.at_most(edge_z[-1], np.float64)
+    edge_z[-1] = kernel.at_most(edge_z[-1], np.float64)
     scale = np.array([np.full(agents, 0.4), np.zeros(agents)])
     scale[0, : agents // 2] = 0.9
     return Algorithms(
@@ -140,12 +139,12 @@ def fed(
     """The kernel's record in float64 for given samples, and the error of the data means."""
     form = form_of(np.float64, lanes)
     rounds, agents = samples.shape[:2]
-    stream = allocation.new_stream(form, agents, 0, range(lanes))
-    state = allocation.new_state(form, edges, algorithms, population)
-    truth = allocation.new_truth(form, edges, population.location)
+    stream = kernel.new_stream(form, agents, 0, range(lanes))
+    state = kernel.new_state(form, edges, algorithms, population)
+    truth = kernel.new_truth(form, edges, population.location)
     recorded = int(schedule.record.max()) + 1
-    record = allocation.new_kernel_record(form, algorithms, recorded)
-    local_error = allocation.zeros((recorded, lanes), np.float64)
+    record = kernel.new_kernel_record(form, algorithms, recorded)
+    local_error = kernel.zeros((recorded, lanes), np.float64)
     rows = stream.data.shape[0]
     for first in range(1, rounds + 1, rows):
         last = min(rounds, first + rows - 1)
@@ -168,7 +167,7 @@ def test_agrees_with_plain_numpy(lanes: int, kinds: int, name: str) -> None:
     edges = GRAPHS[name]
     algorithms = every_algorithm(edges, kinds)
     recorded = [*range(1, 60), 100, ROUNDS]
-    schedule = allocation.new_schedule(ROUNDS, recorded, tolerance=0.1)
+    schedule = kernel.new_schedule(ROUNDS, recorded, tolerance=0.1)
     population = population_of(edges.indptr.size - 1, np.float64, range(lanes))
     rng = np.random.default_rng(3)
     shape = (ROUNDS, *population.location.shape)
@@ -202,16 +201,16 @@ def drawn(
     edges = edges_of(study.scenario.draw_graph(DEGREE, 0))
     entrants, prepared = study.entrants[PaperEngine], study.prepared[PaperEngine]
     algorithms = kernel_algorithms(study.setting, entrants, prepared, edges, form)
-    schedule = allocation.new_schedule(rounds, [1, 10, 100, rounds])
+    schedule = kernel.new_schedule(rounds, [1, 10, 100, rounds])
     records = []
     for first in range(0, runs, lanes):
         part = range(first, first + lanes)
         population = population_of(agents, np.float32, part)
-        stream = allocation.new_stream(form, agents, 5, part)
-        state = allocation.new_state(form, edges, algorithms, population)
-        truth = allocation.new_truth(form, edges, population.location)
-        record = allocation.new_kernel_record(form, algorithms, 4)
-        local_error = allocation.zeros((4, lanes), np.float64)
+        stream = kernel.new_stream(form, agents, 5, part)
+        state = kernel.new_state(form, edges, algorithms, population)
+        truth = kernel.new_truth(form, edges, population.location)
+        record = kernel.new_kernel_record(form, algorithms, 4)
+        local_error = kernel.zeros((4, lanes), np.float64)
         start = 1
         for stop in range(1, rounds + 1) if eager else (*cuts, rounds):
             if eager:
@@ -250,17 +249,17 @@ def test_a_run_can_be_cut_anywhere() -> None:
 
 @pytest.mark.parametrize("name", GRAPHS)
 def test_edge_totals(name: str) -> None:
-    """allocation.edge_totals: "within a class and between, in both directions", of honest ones."""
+    """kernel.edge_totals: "within a class and between, in both directions", of honest ones."""
     edges = GRAPHS[name]
     population = population_of(edges.indptr.size - 1, np.float64, range(4))
     form = form_of(np.float64, 4)
-    state = allocation.new_state(form, edges, every_algorithm(edges), population)
+    state = kernel.new_state(form, edges, every_algorithm(edges), population)
     others, _, present = Neighbours.of(edges)
     some = np.random.default_rng(2).uniform(size=population.classes.shape) < np.full(1, 0.7)
     everybody = np.ones(some.shape, np.bool_)
     for honest in (everybody, some):
-        truth = allocation.new_truth(form, edges, population.location, honest)
-        within, between = allocation.edge_totals(truth, state)
+        truth = kernel.new_truth(form, edges, population.location, honest)
+        within, between = kernel.edge_totals(truth, state)
         for lane, classes in enumerate(population.classes.T):
             same = classes[others] == classes[:, None]
             measured = present & honest[others, lane] & honest[:, lane, None]

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from colme.sim import kernel
 from colme.sim.engines import LargeEngine, PaperEngine, large
-from colme.sim.kernel import UNIFORM, Origin, allocation, draw, form_of
-from colme.sim.kernel.large import leapt
-from colme.sim.kernel.leaping import leap_over
+from colme.sim.kernel import UNIFORM, Origin, draw, form_of
+from colme.sim.kernel.generator import leap_over, leapt
 from colme.sim.scenario import Scenario
 from colme.sim.study import Batch, Study, simulate
 
@@ -142,9 +142,9 @@ def test_whatever_it_cannot_do_is_left_to_others(changes: dict[str, Any]) -> Non
 def test_a_leap_is_as_many_draws(draws: int, run: int) -> None:
     """The state after a leap is the one after drawing, two draws for each agent."""
     form, agents = form_of(np.float32, 1), draws // 2
-    stream = allocation.new_stream(form, max(agents, 1), 5, [run])
+    stream = kernel.new_stream(form, max(agents, 1), 5, [run])
     before = stream.bits[:, 0].copy()
-    ones = allocation.zeros((max(agents, 1), 1), np.float32)
+    ones = kernel.zeros((max(agents, 1), 1), np.float32)
     origin = Origin(UNIFORM, ones, ones, ones.astype(np.int32), np.zeros((1, 1), np.float32))
     if agents:
         draw(form, 1, 1, origin, stream)

@@ -1,5 +1,6 @@
 """A rule, a baseline and an engine of the user's own, in scenarios: objects, and by name."""
 
+import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -187,27 +188,24 @@ def test_another_field_is_another_study(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rule", "options", "text"),
+    ("rule", "options", "field"),
     [
-        ("my_rules:Nothing", {}, "rule: saw 'my_rules:Nothing', expected module:attribute"),
-        ("no_such_module:Rule", {}, "No module named 'no_such_module'"),
-        ("my_rules:NUMBER", {}, "a colme.DecisionRule, or module:attribute of one"),
-        (
-            "my_rules:WithinErrors",
-            {"width": 1},
-            "width: saw 1, expected a field of my_rules:With",
-        ),
-        ("my_rules:STRICT", {"errors": 2}, "errors: saw 2, expected no options"),
-        (Oracle, {"errors": 2}, "errors: saw 2, expected a field of colme.rules.decision:Oracle"),
-        (3, {}, "rule: saw 3, expected a colme.DecisionRule"),
+        ("my_rules:Nothing", {}, "rule"),
+        ("no_such_module:Rule", {}, "rule"),
+        ("my_rules:NUMBER", {}, "rule"),
+        ("my_rules:WithinErrors", {"width": 1}, "width"),
+        ("my_rules:STRICT", {"errors": 2}, "errors"),
+        (Oracle, {"errors": 2}, "errors"),
+        (3, {}, "rule"),
     ],
 )
 def test_what_is_no_rule_is_refused(
-    folder: Path, rule: object, options: dict[str, object], text: str
+    folder: Path, rule: object, options: dict[str, object], field: str
 ) -> None:
     sys.path.append(str(folder))
-    with pytest.raises(ConfigError, match=rf"^algorithms.0.*{text}"):
+    with pytest.raises(ConfigError) as refused:
         Scenario.build(algorithms=[{"algorithm": "paper", "rule": rule, **options}])
+    assert re.fullmatch(rf"algorithms\.0\.(.*\.)?{field}", refused.value.field)
 
 
 @pytest.mark.parametrize("by_name", [True, False])
@@ -222,10 +220,10 @@ def test_a_rule_in_the_place_of_an_algorithm_is_the_papers_with_it(
 
 
 def test_what_can_not_be_called_is_no_algorithm() -> None:
-    with pytest.raises(ConfigError, match=r"algorithms.0.algorithm: saw 3, expected an Engine"):
-        Scenario.build(algorithms=[{"algorithm": 3}])
-    with pytest.raises(ConfigError, match=r"algorithms.0.algorithm: saw 'nowhere:at_all'"):
-        Scenario.build(algorithms=["nowhere:at_all"])
+    for algorithm in (3, "nowhere:at_all"):
+        with pytest.raises(ConfigError) as refused:
+            Scenario.build(algorithms=[{"algorithm": algorithm}])
+        assert (refused.value.field, refused.value.seen) == ("algorithms.0.algorithm", algorithm)
 
 
 @pytest.mark.parametrize(
@@ -242,14 +240,16 @@ def test_a_result_tells_the_scenario_it_was_made_with(algorithm: object) -> None
 
 @pytest.mark.parametrize("rule", [{}, {"name": "bernstein"}, {"object": None}])
 def test_a_table_that_names_no_rule_is_refused(rule: dict[str, object]) -> None:
-    with pytest.raises(ConfigError, match=r"algorithms.0.*rule: saw"):
+    with pytest.raises(ConfigError) as refused:
         Scenario.build(algorithms=[{"algorithm": "paper", "rule": rule}])
+    assert refused.value.field.endswith("rule")
 
 
 def test_a_baseline_of_ones_own_is_told_one_epsilon_or_refused() -> None:
     epsilons = [1.0, 2.0] * 20
-    with pytest.raises(ConfigError, match="one epsilon for all, or another algorithm"):
+    with pytest.raises(ConfigError) as refused:
         Scenario.build(**SMALL, epsilon_per_agent=epsilons, algorithms=[lambda run: None])
+    assert refused.value.field == "algorithms"
 
 
 class Slotted(ThresholdRule):
@@ -291,10 +291,14 @@ def unsound(threshold: Callable[[Release, Release], Any]) -> ThresholdRule:
 def test_an_unsound_rule_is_refused_alike_in_agents_and_simulator(
     threshold: Callable[[Release, Release], Any], text: str
 ) -> None:
-    with pytest.raises(ConfigError, match=f"rule: saw .*{text}"):
-        Paper(rule=unsound(threshold))
-    with pytest.raises(ConfigError, match=rf"algorithms.0.*rule: saw .*{text}"):
-        Scenario.build(algorithms=[unsound(threshold)])
+    for make in (
+        lambda: Paper(rule=unsound(threshold)),
+        lambda: Scenario.build(algorithms=[unsound(threshold)]),
+    ):
+        with pytest.raises(ConfigError) as refused:
+            make()
+        assert refused.value.field.endswith("rule")
+        assert re.search(text, str(refused.value.seen))
 
 
 @dataclass(frozen=True)
@@ -346,8 +350,9 @@ def test_rules_that_differ_have_different_identities() -> None:
     assert plugins.plain_rule(power) != plugins.plain_rule(log)
     assert plugins.rule_from(plugins.plain_rule(log), {}) == log
     for theta in (lambda t: 1 / t, partial(min, 2)):
-        with pytest.raises(ConfigError, match=r"rule.theta: saw .*a function with a name"):
+        with pytest.raises(ConfigError) as refused:
             Scenario.build(algorithms=[{"algorithm": "paper", "rule": Bernstein(theta)}])
+        assert refused.value.field.endswith("rule.theta")
     wide = WithinErrors(float("inf"))
     assert plugins.plain_rule(wide)["errors"] == {"object": "math:inf"}
 

@@ -70,8 +70,9 @@ def test_bounds_must_hold_all_of_a_population() -> None:
     means = {"distribution": "normal", "spread": 0.1}
     inside = scenario(means=means, bounds=(-0.77, 1.77))
     assert watched(inside, runs=2)[1].world.midpoints.ravel().tolist() == [0.0] * 80
-    with pytest.raises(ConfigError, match=r"bounds: saw 'data of mean 0\.9 outside"):
+    with pytest.raises(ConfigError) as refused:
         scenario(means=means, bounds=(-0.77, 1.76))
+    assert refused.value.field == "bounds"
 
 
 def test_single_precision_knows_how_wide_a_population_is() -> None:
@@ -115,8 +116,9 @@ def test_what_is_declared_is_what_agents_go_by() -> None:
     assert profile.sigma2 == pytest.approx(0.5)
     assert profile.half_range == pytest.approx(0.5 * 3**0.5)
     assert largest_variance(*profile.bounds) == pytest.approx(0.75)
-    with pytest.raises(ConfigError, match=r"declared: saw 4\.0, expected at most 3"):
+    with pytest.raises(ConfigError) as refused:
         scenario(declared=4.0)
+    assert (refused.value.field, refused.value.seen) == ("declared", 4.0)
 
 
 @pytest.mark.parametrize(
@@ -165,5 +167,6 @@ def test_so_many_rounds_are_recorded_at_most() -> None:
     more = Study(scenario(rounds=30_000, recorded=80), 4).recorded
     assert set(few) < set(more)
     assert len(more) < len(Study(scenario(rounds=30_000), 4).recorded)
-    with pytest.raises(ConfigError, match="eventful: saw False"):
+    with pytest.raises(ConfigError) as refused:
         scenario(eventful=False)
+    assert refused.value.field == "eventful"

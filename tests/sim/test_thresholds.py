@@ -113,8 +113,9 @@ def test_a_rule_that_looks_too_late_is_told_so() -> None:
     probe(LooksAtTheLoud(), quiet)
     everyone = [*quiet, Profile.bounded(0, 1, epsilon=1e-3)]
     ends = np.array([0]), np.array([PROBED])
-    with pytest.raises(ConfigError, match="looks at the means of most pairs, or of none"):
+    with pytest.raises(ConfigError) as refused:
         EdgeThresholds(LooksAtTheLoud(), [everyone], ends, np.zeros((1, 4, 1))).fill(1, 2)
+    assert (refused.value.field, refused.value.seen) == ("rule", "LooksAtTheLoud")
 
 
 def test_probing_many_agents_takes_as_long_as_probing_few() -> None:

@@ -11,14 +11,15 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from colme.sim.kernel import allocation
+from colme.sim import kernel
 from colme.sim.kernel.arrays import LINES, STEPS, UNIFORM, Origin
+from colme.sim.kernel.generator import generator_state
 from colme.sim.kernel.simd import form_of
 from colme.sim.kernel.stream import draw
 from colme.sim.scenario import Scenario
 from colme.sim.study import Study
 
-LANES = allocation.LANES
+LANES = kernel.LANES
 FORM = form_of(np.float32, LANES)
 AGENTS = 500
 ROUNDS = 60
@@ -33,16 +34,16 @@ def standard(shape: int, table: NDArray[np.float32]) -> Origin:
     zero = np.zeros((AGENTS, LANES))
     return Origin(
         shape=shape,
-        location=allocation.aligned(zero, np.float32),
-        spread=allocation.aligned(zero + 1, np.float32),
-        classes=allocation.aligned(zero, np.int32),
+        location=kernel.aligned(zero, np.float32),
+        spread=kernel.aligned(zero + 1, np.float32),
+        classes=kernel.aligned(zero, np.int32),
         table=table,
     )
 
 
 def drawn(population: Origin, rounds: int, seed: int = 7) -> tuple[Draws, Draws]:
     """Samples and unit noise."""
-    stream = allocation.new_stream(FORM, AGENTS, seed, range(LANES))
+    stream = kernel.new_stream(FORM, AGENTS, seed, range(LANES))
     assert len(stream.data) > 1, "round 1 must not overwrite the zeros that it continues"
     samples, units = np.zeros((2, rounds, AGENTS, LANES))
     for t in range(rounds):
@@ -143,11 +144,9 @@ def test_table_of_quantiles(shape: int) -> None:
 
 def test_runs_have_their_own_streams() -> None:
     """generator_state: "depend on nothing but seed and run", and all of them differ."""
-    states = [
-        tuple(allocation.generator_state(seed, run)) for seed in range(3) for run in range(1000)
-    ]
+    states = [tuple(generator_state(seed, run)) for seed in range(3) for run in range(1000)]
     assert len(set(states)) == len(states)
-    assert allocation.generator_state(2, 999) == list(states[-1])
+    assert generator_state(2, 999) == list(states[-1])
     samples, units = drawn(standard(UNIFORM, NO_TABLE), 1)
     again, _ = drawn(standard(UNIFORM, NO_TABLE), 1)
     np.testing.assert_array_equal(samples, again)

@@ -17,7 +17,7 @@ from scipy import stats
 from colme.graph import Graph
 from colme.rules.bernstein import simple_threshold
 from colme.rules.consensus import edge_weight, stepped_alpha, theorem_alpha
-from colme.sim.kernel.allocation import LANES
+from colme.sim.kernel.arrays import LANES
 from colme.sim.scenario import Scenario
 from colme.sim.study.runner import simulate
 

@@ -52,12 +52,9 @@ COMMANDS = {
     "plot": Offer(
         "sim", "Draw a result over time with 95% confidence bands: errors, or any other quantity."
     ),
-    "compare": Offer(
-        "sim",
-        "Compare relay, tracking and the paper's with ColME, C-ColME, B-ColME, Private-ColME.",
-    ),
     "reproduce": Offer(
-        "sim", "Reproduce a figure of the paper, one beyond it, or a study of real data."
+        "sim",
+        "Reproduce the paper's figure and its claims, or the comparison with earlier systems.",
     ),
     "identity": Offer(
         "node", "Who a node is: a key of its own, and a certificate to hand to its neighbours."
@@ -74,6 +71,12 @@ COMMANDS = {
 
 MOVED = {
     "bench": "python -m benchmarks speed, scale or node, in a clone of the project",
+    "compare": "colme reproduce comparison",
+    "export": "colme simulate --csv",
+    **{
+        f"reproduce {name}": f"python -m research {name}, in a clone of the project"
+        for name in ("harm", "figure3", "schools", "wards")
+    },
 }
 """Commands of earlier versions, and what to use instead."""
 

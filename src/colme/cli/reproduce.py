@@ -1,4 +1,4 @@
-"""`colme reproduce`: the paper's figure with its claims one by one, and those beyond it."""
+"""`colme reproduce`: the paper's figure and its claims, and the comparison with earlier systems."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,30 +11,26 @@ from rich.table import Table
 
 from colme.cli import running
 from colme.cli.folder import Folder, Force
-from colme.cli.harm import harm
-from colme.cli.running import Out, Seed, Threads, ThreadsIfAsked
-from colme.cli.study import schools, wards
+from colme.cli.running import Out, Seed, Threads
 from colme.cli.tables import show
-from colme.cli.workers import Cluster, processes
+from colme.cli.workers import Cluster
 from colme.privacy.words import level
-from colme.report import curves, gain
+from colme.report import curves
+from colme.report.comparison import distinct_levels, label_of, systems_over_time
 from colme.report.harm import error_and_harm
 from colme.sim.figures import PAPER
+from colme.sim.figures import comparison as systems
 from colme.sim.figures import figure1 as paper
 from colme.sim.figures import figure2 as beyond
-from colme.sim.figures import figure3 as relayed
-from colme.sim.figures.traffic import average_bytes
-from colme.sim.study import work
+
+_COLUMNS = ("system", "MSE", "MSE / Local", "within tolerance", "messages", "bytes", "memory")
 
 CLAIMS = "claims.txt"
 """All of them, one a line."""
 
 reproduce = typer.Typer(
-    help="Reproduce a figure of the paper, one beyond it, or a study of real data."
+    help="Reproduce the paper's figure and its claims, or the comparison with earlier systems."
 )
-reproduce.command()(harm)
-reproduce.command()(schools)
-reproduce.command()(wards)
 
 
 @reproduce.callback()
@@ -152,48 +148,49 @@ def figure2(
 
 
 @reproduce.command()
-def figure3(
-    context: typer.Context,
+def comparison(
     out: Out,
-    quick: Annotated[
-        bool,
-        typer.Option(
-            "--quick",
-            help=f"{relayed.QUICK_RUNS} runs of {relayed.QUICK_ROUNDS:,} rounds: about a minute.",
-        ),
-    ] = False,
-    runs: Annotated[
-        int | None, typer.Option(help=f"Runs.  {relayed.RUNS} if not given.", min=2)
-    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer runs: about a minute.")] = False,
     seed: Seed = 1,
-    threads: ThreadsIfAsked = None,
+    threads: Threads = None,
     cluster: Cluster = None,
     force: Force = False,
 ) -> None:
-    """Figure 3, beyond the paper: relay beside tracking and the paper's own.
+    """Compare relay, tracking and the paper's with ColME, C-ColME, B-ColME, Private-ColME.
 
-    Same setting, same privacy, same graphs: error as a multiple of Local (figure3), error itself
-    (figure3-error) and bytes per edge and round (figure3-traffic).
+    Two settings: this paper's (200 agents, three classes) and Galante's (10,000 agents, no
+    privacy), with Local and Ideal. Messages, bytes and memory (numbers kept) are per agent, the
+    first two per round, averaged; relay's bytes are with framing and signatures, the others'
+    without.
     """
-    runs = runs or (relayed.QUICK_RUNS if quick else relayed.RUNS)
-    scenario = relayed.study(runs, seed, quick=quick)
+    settings = systems.settings(quick=quick, seed=seed)
+    files = [f"{name}.nc" for name in settings]
+    asked = {"command": "reproduce comparison", "quick": quick, "seed": seed}
     running.require_one(threads, cluster)
-    folder = _claimed("figure3", out, runs, seed, force, rounds=scenario.rounds)
-    if threads is None and cluster is None:
-        cluster = processes(context, work(scenario))
-    dataset = running.run(
-        scenario, out=out, threads=threads, cluster=cluster, label="figure 3", name="figure3"
-    )
-    names = {page: "figure3" if page == "gain" else f"figure3-{page}" for page in gain.PAGES}
-    paths = [
-        path
-        for page, name in names.items()
-        for path in curves.save(gain.page(dataset, page), out, name)
-    ]
+    folder = Folder.claim(out, asked, results=files, force=force)
+    results = {
+        name: running.run(
+            scenario, out=out, threads=threads, cluster=cluster, label=name, name=name
+        )
+        for name, scenario in settings.items()
+    }
+    paths = curves.save(systems_over_time(results), out, "comparison")
     console = running.wide_console()
-    show(console, _gains(dataset))
-    folder.finish([out / "figure3.nc", *paths])
-    console.print(folder.said, *map(str, paths), soft_wrap=True)
+    lines = []
+    for name, dataset in results.items():
+        rows = _rows(dataset)
+        table = Table(title=f"{name}: after {int(dataset.t[-1]):,} rounds")
+        for heading in _COLUMNS:
+            table.add_column(heading, justify="left" if heading == "system" else "right")
+        for row in rows:
+            table.add_row(*row)
+        show(console, table)
+        lines += [f"## {name}", "", _line(_COLUMNS), _line(["---"] * len(_COLUMNS))]
+        lines += [*map(_line, rows), ""]
+    written = out / "comparison.md"
+    written.write_text("\n".join(lines))
+    folder.finish([*(out / name for name in files), *paths, written])
+    console.print(folder.said, *map(str, [*paths, written]), soft_wrap=True)
 
 
 def _claimed(
@@ -210,24 +207,26 @@ def _claimed(
     return Folder.claim(out, asked, results=[f"{name}.nc", *also], force=force)
 
 
-def _gains(dataset: xr.Dataset) -> Table:
-    """MSE / Local at some rounds, how near to Ideal the end is, and what was sent for it."""
-    rounds = [t for t in relayed.MARKS if t in dataset.t] + [int(dataset.t[-1])]
-    table = Table(title=f"MSE / Local, {dataset.attrs['runs']} runs")
-    headings = [f"t = {t:,}" for t in rounds]
-    for heading in ("r", "epsilon", "algorithm", *headings, "MSE / class's Ideal", "bytes"):
-        table.add_column(heading, justify="left" if heading == "algorithm" else "right")
-    for degree in dataset.degree.values:
-        for epsilon in dataset.epsilon.values:
-            for algorithm in dataset.algorithm.values:
-                cell = dataset.sel(algorithm=algorithm, epsilon=epsilon, degree=degree)
-                end = cell.isel(t=-1)
-                table.add_row(
-                    f"{degree:g}",
-                    level(epsilon),
-                    str(algorithm),
-                    *(f"{float(cell.mse.sel(t=t) / cell.mse_alone.sel(t=t)):.3g}" for t in rounds),
-                    f"{float(end.mse / end.mse_class_ideal):.3g}",
-                    f"{float(average_bytes(cell)):.3g}",
-                )
-    return table
+def _rows(dataset: xr.Dataset) -> list[list[str]]:
+    end = dataset.isel(t=-1, degree=0)
+    rows = []
+    for algorithm in map(str, end.algorithm.values):
+        for epsilon in distinct_levels(dataset.isel(degree=0), algorithm):
+            all_rounds = dataset.isel(degree=0).sel(algorithm=algorithm, epsilon=epsilon)
+            cell = all_rounds.isel(t=-1)
+            rows.append(
+                [
+                    label_of(algorithm, epsilon, dataset.isel(degree=0)),
+                    f"{float(cell.mse):.3g}",
+                    f"{float(cell.mse / cell.mse_alone):.3g}",
+                    f"{float(cell.within_tolerance):.3f}",
+                    f"{float(systems.over_all_rounds(all_rounds.messages)):.1f}",
+                    f"{float(systems.over_all_rounds(all_rounds.payload)):.0f}",
+                    f"{float(cell.memory):.0f}",
+                ]
+            )
+    return rows
+
+
+def _line(cells: list[str] | tuple[str, ...]) -> str:
+    return f"| {' | '.join(cells)} |"

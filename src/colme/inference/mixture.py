@@ -14,7 +14,7 @@ import numpy as np
 
 from colme.inference.cells import Cells, cells
 from colme.inference.compiled import compiled
-from colme.inference.em import LEAST_SPREAD, Floats, best_split, em, larger, renewed
+from colme.inference.em import LEAST_SPREAD, Floats, larger, renewed
 from colme.inference.partition import partition
 
 WORTH = 0.5
@@ -176,7 +176,7 @@ def _renewed(board: Cells, kept: list[tuple[Model, float]]) -> list[Model]:
     """What the models have become; each with what a step of EM must gain."""
     models = [model for model, _ in kept]
     ends = np.cumsum([model.means.size for model in models])
-    loglik, means, weights, tau2 = compiled(renewed, em)(
+    loglik, means, weights, tau2 = compiled(renewed)(
         board.x,
         board.v,
         board.n,
@@ -250,7 +250,7 @@ def converged(board: Cells, model: Model) -> Model:
 
 def _larger(board: Cells, model: Model) -> Model | None:
     """With one component made two: the one that gains most."""
-    loglik, means, weights, tau2 = compiled(larger, best_split, em)(
+    loglik, means, weights, tau2 = compiled(larger)(
         board.x,
         board.v,
         board.n,

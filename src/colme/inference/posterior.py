@@ -80,7 +80,7 @@ def moments(x: Floats, v: Floats, models: Models, agents: Believers) -> Moments:
     probabilities = models.probabilities
     kept = [i for i, one in enumerate(probabilities.tolist()) if one >= NEGLIGIBLE]
     chosen = [models.models[i] for i in kept]
-    shift, square, trust, alike = compiled(averaged, given)(
+    shift, square, trust, alike = compiled(averaged)(
         x,
         v,
         np.concatenate([model.means for model in chosen]),

@@ -1,6 +1,5 @@
 """Studies of one's own data: would it have paid to learn together, for each site, and when?"""
 
-from colme.studies.errands import ERRANDS, Errand
 from colme.studies.findings import Curve, SiteResult
 from colme.studies.inquiry import Inquiry
 from colme.studies.result import StudyResult
@@ -8,9 +7,7 @@ from colme.studies.runner import kept_in, work
 from colme.studies.studying import answer, prepare, study
 
 __all__ = [
-    "ERRANDS",
     "Curve",
-    "Errand",
     "Inquiry",
     "SiteResult",
     "StudyResult",

@@ -103,7 +103,7 @@ class EdgeThresholds:
         self._known: FloatArray = np.empty(0)
 
     def fill(self, first: int, last: int) -> None:
-        """For the rounds first..last, no more than there are rows."""
+        """Compute the thresholds of rounds first..last, no more than there are rows."""
         for t in range(first, last + 1):
             z = self._of_pairs(t)
             z = at_most(z, self._z.dtype) if self._rule.inclusive else z

@@ -1,4 +1,10 @@
-"""What every engine is: some algorithms at some epsilons, on the runs of one batch."""
+"""An engine runs some algorithms at some epsilons, on the runs of one batch.
+
+It is made for a `World` (graph, true means, which agents are honest), whose `Setting` all batches
+of an experiment share. It is then handed the data chunk by chunk (`Chunk`), the same as all other
+engines. A chunk ends at every recorded round: then the engine notes sums over agents and edges
+(`MEASURED`) for each of its cells, and, if they are kept, all answers (`Answered`).
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -45,27 +51,27 @@ MEASURED: Mapping[str, str] = {
     "payload": "bytes of it",
     "memory": "numbers that an agent keeps",
 }
-"""Names and meanings. `colme.sim.study.quantities` makes results of them."""
+"""Names and meanings of what every engine records; results are made of these sums."""
 
 Record = dict[str, FloatArray]
 """[rows, runs] of everything measured."""
 
 ANSWERS = "answers"
-"""Beside what is measured: everybody's answers themselves, for those who keep them."""
+"""The key of all agents' answers themselves, beside what is measured of them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answered:
-    """What agents answered in a recorded round."""
+    """Answers of all agents in a recorded round."""
 
     values: FloatArray
     """[M, runs]: relative to the setting's centre."""
     weight: FloatArray
-    """[M, runs]: for how many each stands; 0: not asked, or one who lies."""
+    """[M, runs]: for how many agents each stands; 0: not evaluated, or dishonest."""
     class_size: FloatArray | None = None
-    """[M, runs]: how many are taken to be alike, oneself included, where that is known."""
+    """[M, runs]: the estimated size of the class, the agent included; None if not estimated."""
     margin: FloatArray | None = None
-    """[M, runs]: half the width of a 95% interval, where there is one."""
+    """[M, runs]: half the width of a 95% interval; None if there is none."""
 
 
 def new_record(rows: int, runs: int) -> Record:
@@ -81,7 +87,7 @@ def of_answers(
     tolerance: float,
     honest: Array | bool = True,
 ) -> dict[str, Any]:
-    """What the answers of the `honest` agents, [M] or [M, runs], say."""
+    """Measure the answers of the `honest` agents, [M] or [M, runs]."""
     deviation = np.asarray(answers, dtype=np.float64) - truth
     return {
         "error": (deviation**2 * honest).sum(axis=0),
@@ -99,7 +105,7 @@ def of_decisions(
     each: int = 1,
     honest: tuple[Array | bool, Array | bool] = (True, True),
 ) -> dict[str, Any]:
-    """What the decisions about edges, [E] or [E, runs], say of so many honest agents.
+    """Measure the decisions about edges, [E] or [E, runs], of so many honest agents.
 
     `each` stands for one direction of an edge, or for 2; `honest` says whether its ends are. A
     liar's decisions are not measured, and about a liar there is no right one.
@@ -360,7 +366,7 @@ class Chunk:
         self.row = row
         """The row of the record for the last round; None where nothing is measured."""
         self.stream = stream
-        """As the kernel has it, all lanes."""
+        """The running means in the kernel's form, all lanes."""
         self._runs = runs
 
     def _of(self, values: Array) -> Array:
@@ -395,32 +401,32 @@ class AlgorithmTable(Table):
     """An algorithm of a scenario: its options, and which engine runs it."""
 
     name: str = ""
-    """What the results call it, if not by its own name."""
+    """The label in the results, if it is not the algorithm's name."""
 
     algorithm: Any
-    """Its own name, or an object of the user's own."""
+    """The name of the algorithm, or a custom object."""
 
     private: ClassVar[bool] = True
     """Whether epsilon matters; what does not depend on it is computed once."""
 
     @property
     def engine(self) -> type["Engine"]:
-        """What runs it."""
+        """The engine that runs it."""
         raise NotImplementedError
 
     @property
     def needs_one_epsilon(self) -> bool:
-        """Whether all agents must have the same."""
+        """Whether all agents must have the same epsilon."""
         return False
 
     @property
     def allows_paces(self) -> bool:
-        """Whether agents may have paces of their own; else everybody has one sample a round."""
+        """Whether agents may have different paces; else all have one sample a round."""
         return False
 
     @property
     def allows_liars(self) -> bool:
-        """Whether agents may lie; else it is not known what that would do."""
+        """Whether agents may lie; if not, nobody has settled what that would do."""
         return False
 
     def check(self, agents: int, dishonest: int = 0) -> None:
@@ -428,7 +434,7 @@ class AlgorithmTable(Table):
 
     @property
     def label(self) -> str:
-        """What the results call it."""
+        """The label in the results."""
         return self.name or str(self.algorithm)
 
 
@@ -438,7 +444,7 @@ Entrant = tuple[AlgorithmTable, int]
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What an agent spends, averaged over the agents. A request is a message without payload."""
+    """Cost of an agent, averaged over agents. A request is a message without payload."""
 
     messages: float
     """Sent per round."""
@@ -455,11 +461,11 @@ class Engine(ABC):
     """
 
     work: ClassVar[float] = 1.0
-    """What an agent-round takes, in those of the paper's kernel: for the report of progress."""
+    """Time of an agent-round, in those of the paper's kernel: for the report of progress."""
 
     bytes_of_agent: ClassVar[float] = 130
     bytes_of_neighbour: ClassVar[float] = 16
-    """What an agent's state takes at one epsilon in one lane, without its neighbours and for each:
+    """Bytes of an agent's state at one epsilon in one lane, without its neighbours and for each:
     measured of tracking and relay in single precision, to say beforehand whether a study fits."""
 
     buffer: ClassVar[int] = BUFFER
@@ -476,7 +482,7 @@ class Engine(ABC):
 
     @classmethod
     def prepare(cls, setting: Setting, entrants: Sequence[Entrant]) -> Any:
-        """What all batches can share, computed once."""
+        """Compute once what all batches share."""
         return None
 
     def __init__(self, world: World, entrants: Sequence[Entrant], prepared: Any = None) -> None:
@@ -492,7 +498,7 @@ class Engine(ABC):
 
     @property
     def work_per_agent_round(self) -> float:
-        """Of all its entrants together."""
+        """Time of an agent-round of all entrants together."""
         return self.work * len(self.entrants)
 
     @abstractmethod
@@ -501,14 +507,14 @@ class Engine(ABC):
 
     @abstractmethod
     def cost(self, cell: Cell) -> Sequence[Cost]:
-        """What the latest round cost, in each run."""
+        """Return the cost of the latest round, for each run."""
 
     def measured(self) -> dict[Cell, Record]:
-        """All that was recorded."""
+        """Return all that was recorded."""
         return self.record
 
     def answered(self, cell: Cell) -> Answered:
-        """In the latest recorded round, where answers are kept. Who was not noted has none."""
+        """Answers of the latest recorded round, if they are kept; weight 0 if none were noted."""
         kept = self._answered.get(cell)
         if kept is None:
             nothing = np.zeros((self.world.setting.agents, self.world.runs))
@@ -529,7 +535,7 @@ class Engine(ABC):
             record["memory"][row, run] = cost.memory
 
     def _as_answered(self, answers: Any, class_size: Any = None) -> Answered:
-        """Of all who are honest, unless it is said whom they stand for."""
+        """Weigh the answers of honest agents by 1, unless they come with weights."""
         if isinstance(answers, Answered):
             return answers
         honest = self.world.honest.astype(np.float64)

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from colme.sim.engines.engine import Answered, Cell, Chunk, Cost, Engine, Entrant, Record, World
+from colme.sim.engines.engine import Answered, Cell, Chunk, Cost, Engine, Entrant, World
 from colme.sim.engines.paper import Prepared, cost_in_rounds
 from colme.sim.kernel import (
     COMMON,
@@ -34,12 +34,14 @@ millisecond."""
 class LargeEngine(Engine):
     """All entrants, one after the other, block by block of agents.
 
-    Results are those of `PaperEngine`, bit for bit, for any number of threads.
+    Results are those of `PaperEngine`, bit for bit, for any number of threads. It is chosen
+    wherever it can be (`suits`), not for many agents alone: an experiment has at least eight
+    graphs, so one of fewer than 32 runs has a single run on each, and this engine runs it.
     """
 
     @staticmethod
     def suits(world: World, prepared: Sequence[Prepared]) -> bool:
-        """One run, all agents alike but for their means, all honest, and nothing moves."""
+        """Whether the batch has one run, one honest class of profiles, no drift and no paces."""
         return (
             len(world.form) == 1
             and all(one.kind in (COMMON, ORACLE) for one in prepared)
@@ -59,7 +61,7 @@ class LargeEngine(Engine):
         super().__init__(world, entrants)
         setting, form, dtype = world.setting, world.form, world.form[0].dtype
         self.graph = Neighbours(world.graph.indptr, aligned(world.graph.indices, np.int32))
-        """As the kernel has it."""
+        """The graph in the kernel's form."""
         spans = max(1, min(threads, setting.agents // WORTH_A_THREAD))
         edges = np.linspace(0, setting.agents, spans + 1).astype(int).tolist()
         self._spans = list(pairwise(edges))
@@ -154,9 +156,5 @@ class LargeEngine(Engine):
         return self._as_answered(self._state.answers[k], 1 / side[:, 1].astype(np.float64) - 1)
 
     def cost(self, cell: Cell) -> Sequence[Cost]:
-        """The same in every round and run."""
+        """Return the cost of a round, the same in all rounds and runs."""
         return cost_in_rounds(self.world)
-
-    def measured(self) -> dict[Cell, Record]:
-        """All that was recorded."""
-        return self.record

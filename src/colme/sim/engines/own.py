@@ -66,10 +66,10 @@ class OwnTable(BaselineTable):
 
     @property
     def options(self) -> dict[str, Any]:
-        """What was given beside the name."""
+        """Options that were given beside the name."""
         return dict(self.model_extra or {})
 
     def make(self, run: Run) -> Baseline:
-        """The player of one run."""
-        player: Baseline = self.made(run, **self.options)
-        return player
+        """Make the baseline of one run."""
+        baseline: Baseline = self.made(run, **self.options)
+        return baseline

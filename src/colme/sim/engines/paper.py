@@ -77,7 +77,7 @@ _ANYWHERE = Situation(agents=10_000_001, degree=5, epsilon=1)  # to try a rule's
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prepared:
-    """How one entrant decides."""
+    """The decision rule of one entrant, in the kernel's form."""
 
     kind: int
     """COMMON, PER_EDGE, GIVEN or ORACLE."""
@@ -234,7 +234,7 @@ class PaperEngine(Engine):
         return self._as_answered(answers[:, : self.world.runs], size[:, : self.world.runs])
 
     def cost(self, cell: Cell) -> Sequence[Cost]:
-        """The same in every round and run."""
+        """Return the cost of a round, the same in all rounds and runs."""
         return cost_in_rounds(self.world)
 
     def measured(self) -> dict[Cell, Record]:

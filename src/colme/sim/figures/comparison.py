@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from math import inf
 
+import numpy as np
+import xarray as xr
+
 from colme.sim.figures.presets import PAPER
 from colme.sim.scenario import Scenario
 
@@ -67,3 +70,9 @@ def settings(*, quick: bool, seed: int) -> Mapping[str, Scenario]:
         "paper": OURS.model_copy(update=ours),
         "galante": GALANTES.model_copy(update=galantes),
     }
+
+
+def over_all_rounds(values: xr.DataArray) -> xr.DataArray:
+    """The average: each recorded round stands for those since the one before."""
+    rounds = xr.DataArray(np.diff(values.t.values, prepend=0), coords={"t": values.t}, dims="t")
+    return (values * rounds).sum("t") / rounds.sum()

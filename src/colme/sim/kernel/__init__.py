@@ -9,28 +9,14 @@ fills a small buffer with the running means of a chunk; then each algorithm step
 while its own state is in cache. `rounds.simulate` does both. A run that is alone on its graph goes
 another way to the same bits: `large`.
 
-numba caches machine code by the time stamp of the file that holds the compiled function: after an
-edit of one of these files, delete `__pycache__` beside them.
+Machine code is stored under a digest of this folder's sources (`colme.inference.compiled.jit`).
 """
 
-from colme.sim.kernel.allocation import (
-    BUFFER,
-    LANES,
-    aligned,
-    at_most,
-    edge_totals,
-    new_graph,
-    new_kernel_record,
-    new_schedule,
-    new_state,
-    new_stream,
-    new_truth,
-    rows_for,
-    zeros,
-)
 from colme.sim.kernel.arrays import (
+    BUFFER,
     COMMON,
     GIVEN,
+    LANES,
     LINES,
     ORACLE,
     PER_EDGE,
@@ -44,6 +30,12 @@ from colme.sim.kernel.arrays import (
     Origin,
     RunningMeans,
     Truth,
+    aligned,
+    at_most,
+    new_graph,
+    new_schedule,
+    rows_for,
+    zeros,
 )
 from colme.sim.kernel.large import (
     COUNTED,
@@ -64,24 +56,18 @@ from colme.sim.kernel.pooled_arrays import (
     new_pool,
     new_pool_state,
 )
+from colme.sim.kernel.recording import new_kernel_record
+from colme.sim.kernel.releases import advance_releases, most_in, new_plan, new_releases
 from colme.sim.kernel.rounds import (
+    edge_totals,
     measure_local,
+    new_state,
+    new_truth,
     simulate,
     step,
 )
-from colme.sim.kernel.simd import (
-    form_of,
-    register_of,
-)
-from colme.sim.kernel.stream import (
-    draw,
-)
-from colme.sim.kernel.weighed import (
-    advance_releases,
-    most_in,
-    new_plan,
-    new_releases,
-)
+from colme.sim.kernel.simd import form_of, register_of
+from colme.sim.kernel.stream import draw, new_stream
 
 __all__ = [
     "BUFFER",

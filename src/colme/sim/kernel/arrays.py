@@ -1,16 +1,22 @@
-"""The arrays the kernel works on, and how its functions are compiled.
+"""The arrays the kernel works on, how they are made, and how its functions are compiled.
 
 M = agents, E = edges, L = lanes, A = algorithms, T = rounds, W = words (see `Edges`), "real" =
 float32 or float64 as the form says. Rounds count from 1, so tables over rounds have T + 1 entries,
-entry 0 unused. Memory is read without bounds checks: make these with `colme.sim.kernel.allocation`.
+entry 0 unused. Memory is read without bounds checks, so make arrays with the functions named
+`new_...` here, in `stream`, `rounds`, `recording`, `releases` and `large`: these have the right
+shape and alignment.
 """
 
 # mypy: disable-error-code="misc, no-any-return, untyped-decorator"
 
+import mmap
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import numba
 import numpy as np
+
+from colme.inference.compiled import jit
 
 njit: Any = numba.njit
 Array = np.ndarray[Any, Any]
@@ -137,4 +143,79 @@ inline = njit(
     no_cpython_wrapper=True,
     no_cfunc_wrapper=True,
 )
-compiled = njit(nogil=True, cache=True, error_model="numpy", _nrt=False, no_cfunc_wrapper=True)
+
+
+def compiled(function: Any) -> Any:
+    """Compile a function that Python calls, and store the machine code."""
+    return jit(function, error_model="numpy", _nrt=False, no_cfunc_wrapper=True)
+
+
+LANES = 32  # of a register, each a run: measured, 16 are as fast and 8 slower on AVX2
+_LINE = 64  # bytes; a register that straddles two cache lines costs two loads
+BUFFER = 256 * 1024  # bytes of stream, so that it and one algorithm's state fit into 1 MB of L2
+_HUGE = 4 * 1024 * 1024  # bytes, two huge pages
+
+
+def zeros(shape: Sequence[int], dtype: Any) -> Array:
+    """Like np.zeros, starting on a cache line; on huge pages if it is large, where there are any.
+
+    Who looks up neighbours all over a large array would else look up a page for each of them.
+    """
+    dtype = np.dtype(dtype)
+    size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    if size >= _HUGE and hasattr(mmap, "MADV_HUGEPAGE"):
+        pages = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        pages.madvise(mmap.MADV_HUGEPAGE)
+        return np.frombuffer(pages, dtype, size // dtype.itemsize).reshape(shape)
+    raw = np.zeros(size + _LINE, np.uint8)
+    start = -raw.ctypes.data % _LINE
+    values: Array = raw[start : start + size].view(dtype).reshape(shape)
+    return values
+
+
+def aligned(values: Any, dtype: Any) -> Array:
+    """A copy that starts on a cache line."""
+    values = np.asarray(values)
+    copy = zeros(values.shape, dtype)
+    copy[...] = values
+    return copy
+
+
+def new_graph(indptr: Any, indices: Any) -> Edges:
+    """From compressed sparse rows with both directions of every edge, rows sorted."""
+    starts, others = np.asarray(indptr, np.int64), np.asarray(indices, np.int32)
+    owners = np.repeat(np.arange(starts.size - 1), np.diff(starts))
+    upper_starts, upper = _rows(owners, others, others > owners, starts.size - 1)
+    lower_starts, lower = _rows(owners, others, others < owners, starts.size - 1)
+    if upper.size != lower.size or upper.size + lower.size != others.size:
+        raise ValueError(
+            "indices: a loop, or an edge in one direction only; expected simple edges both ways"
+        )
+    words = np.zeros_like(starts)
+    np.cumsum((np.diff(upper_starts) + WORD - 1) // WORD, out=words[1:])
+    return Edges(upper_starts, upper, words, lower_starts, lower)
+
+
+def _rows(owners: Array, others: Array, chosen: Array, agents: int) -> tuple[Array, Array]:
+    starts = np.zeros(agents + 1, np.int64)
+    np.cumsum(np.bincount(owners[chosen], minlength=agents), out=starts[1:])
+    return starts, np.ascontiguousarray(others[chosen])
+
+
+def new_schedule(rounds: int, recorded: Any, *, tolerance: float = np.inf) -> Schedule:
+    """`recorded` are the rounds in which something is measured."""
+    record = np.full(rounds + 1, -1, np.int32)
+    record[np.asarray(recorded, np.int64)] = np.arange(len(recorded))
+    return Schedule(record, float(tolerance))
+
+
+def at_most(threshold: Any, dtype: Any) -> Array:
+    """The table z with which distance < z means distance <= threshold."""
+    table: Array = np.nextafter(np.asarray(threshold, dtype), np.dtype(dtype).type(np.inf))
+    return table.astype(float)
+
+
+def rows_for(agents: int, form: Form, buffer: int = BUFFER) -> int:
+    """Rounds per chunk, in so many bytes."""
+    round_bytes: int = 2 * agents * len(form) * form[0].nbytes
+    return max(1, min(64, buffer // round_bytes))

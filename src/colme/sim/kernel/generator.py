@@ -1,10 +1,18 @@
-"""Random numbers in every lane: xoshiro128++, uniform, Laplace and tabulated variables."""
+"""Random numbers in every lane: xoshiro128++, uniform, Laplace and tabulated variables.
+
+A generator can be moved on by any number of draws at once (`leap_over`, `leap_on`). A step of it is
+linear over GF(2), and so is any number of steps: a matrix of 128 bits by 128 (Blackman and Vigna
+2021, section 10). A thread that draws for agents 1000 .. 1999 of each round leaps over the draws of
+all others, and sees the bits that one generator for all agents would have given.
+"""
 
 # mypy: disable-error-code="misc, no-any-return, untyped-decorator"
 
 from typing import Any
 
-from colme.sim.kernel.arrays import STEPS, Form, Origin, Register, inline
+import numpy as np
+
+from colme.sim.kernel.arrays import STEPS, Array, Form, Origin, Register, inline
 from colme.sim.kernel.simd import (
     bits_of,
     float_from_bits,
@@ -13,6 +21,7 @@ from colme.sim.kernel.simd import (
     fma,
     gather,
     ints,
+    peek,
     rotate_left,
     to_floats,
     to_ints,
@@ -79,3 +88,91 @@ def from_table(form: Form, population: Origin, kind: Register, bits: Register) -
     low = gather(population.table, index)
     high = gather(population.table, index + ints(form, 1))
     return fma(position - left, high - low, low)
+
+
+_GOLDEN = 0x9E3779B97F4A7C15
+_MASK = 2**64 - 1
+
+
+def _mix64(z: int) -> int:
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 & _MASK
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EB & _MASK
+    return z ^ (z >> 31)
+
+
+def generator_state(seed: int, run: int) -> list[int]:
+    """Return the four words of xoshiro128++, by splitmix64. They depend on seed and run alone."""
+    state = _mix64((_mix64(seed & _MASK) + run) & _MASK)
+    words = []
+    for _ in range(2):
+        state = (state + _GOLDEN) & _MASK
+        z = _mix64(state)
+        words += [z & 0xFFFFFFFF, z >> 32]
+    return words
+
+
+_BITS = 128  # of a state
+
+
+def _one_step() -> Array:
+    """Row i is what the state becomes in which only bit i is set."""
+    a, b, c, d = np.packbits(np.eye(_BITS, dtype=np.uint8), axis=1, bitorder="little").view("<u4").T
+    shifted = b << 9
+    c, d = c ^ a, d ^ b
+    b, a = b ^ c, a ^ d
+    c, d = c ^ shifted, (d << 11) | (d >> 21)
+    states = np.stack([a, b, c, d], axis=1)
+    return np.unpackbits(states.view(np.uint8), axis=1, bitorder="little")
+
+
+def leap_over(draws: int) -> Array:
+    """int32 [128, 4]: the state after so many draws, for each bit of the state before."""
+    power, total = _one_step(), np.eye(_BITS, dtype=np.uint8)
+    while draws:
+        if draws & 1:
+            total = _product(total, power)
+        power = _product(power, power)
+        draws >>= 1
+    packed: Array = np.packbits(total, axis=1, bitorder="little").view(np.int32)
+    return packed
+
+
+def leapt(state: Array, leap: Array) -> Array:
+    """Return the state of one lane after a leap."""
+    chosen = np.unpackbits(state.view(np.uint8), bitorder="little").astype(bool)
+    after: Array = np.bitwise_xor.reduce(leap[chosen], axis=0)
+    return after
+
+
+def _product(first: Array, then: Array) -> Array:
+    # Sums of at most 128 ones are exact in floats, whose product of matrices is the fast one.
+    ones: Array = first.astype(np.float32) @ then.astype(np.float32)
+    return ones.astype(np.uint8) & 1
+
+
+@inline
+def _add_images(
+    form: Form, leaps: Array, first: int, s: Register, n0: Register, n1: Register, n2: Register,
+    n3: Register,
+) -> Any:  # fmt: skip
+    """Add to n0..n3 what becomes of the bits of one of the state's four words."""
+    for bit in range(32):
+        chosen = ints(form, 0) - ((s >> ints(form, bit)) & ints(form, 1))
+        row = first + 4 * bit
+        n0 = n0 ^ (chosen & ints(form, peek(leaps, row)))
+        n1 = n1 ^ (chosen & ints(form, peek(leaps, row + 1)))
+        n2 = n2 ^ (chosen & ints(form, peek(leaps, row + 2)))
+        n3 = n3 ^ (chosen & ints(form, peek(leaps, row + 3)))
+    return n0, n1, n2, n3
+
+
+@inline
+def leap_on(
+    form: Form, leaps: Array, number: int, s0: Register, s1: Register, s2: Register, s3: Register
+) -> Any:
+    """The state of every lane after a leap: the one of this number."""
+    none, first = ints(form, 0), number * 128 * 4
+    n0, n1, n2, n3 = _add_images(form, leaps, first, s0, none, none, none, none)
+    n0, n1, n2, n3 = _add_images(form, leaps, first + 128, s1, n0, n1, n2, n3)
+    n0, n1, n2, n3 = _add_images(form, leaps, first + 256, s2, n0, n1, n2, n3)
+    return _add_images(form, leaps, first + 384, s3, n0, n1, n2, n3)

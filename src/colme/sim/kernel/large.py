@@ -16,7 +16,6 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from colme.sim.kernel.acceptance import append, to_top
-from colme.sim.kernel.allocation import aligned, generator_state, zeros
 from colme.sim.kernel.arrays import (
     ORACLE,
     UNIFORM,
@@ -25,11 +24,21 @@ from colme.sim.kernel.arrays import (
     Form,
     Origin,
     Register,
+    aligned,
     compiled,
     inline,
+    zeros,
 )
-from colme.sim.kernel.generator import from_table, next_bits, signed_unit, unit_laplace
-from colme.sim.kernel.leaping import leap_on, leap_over
+from colme.sim.kernel.generator import (
+    from_table,
+    generator_state,
+    leap_on,
+    leap_over,
+    leapt,
+    next_bits,
+    signed_unit,
+    unit_laplace,
+)
 from colme.sim.kernel.recording import OF_THREE
 from colme.sim.kernel.simd import (
     absolute,
@@ -125,13 +134,6 @@ def new_large_state(
         leaps=np.array(leaps),
         counts=zeros((len(spans), count, len(COUNTED), lanes), np.int32),
     )
-
-
-def leapt(state: Array, leap: Array) -> Array:
-    """The generator after a leap, one lane."""
-    chosen = np.unpackbits(state.view(np.uint8), bitorder="little").astype(bool)
-    after: Array = np.bitwise_xor.reduce(leap[chosen], axis=0)
-    return after
 
 
 @inline

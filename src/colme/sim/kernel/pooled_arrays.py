@@ -14,8 +14,7 @@ from colme.graph import Graph
 from colme.rules.consensus import stepped_alpha
 from colme.rules.decision import TightBernstein
 from colme.rules.release import Blocks, Profile, laplace_scale
-from colme.sim.kernel.allocation import aligned, zeros
-from colme.sim.kernel.arrays import Array
+from colme.sim.kernel.arrays import Array, aligned, zeros
 
 
 class Pool(NamedTuple):

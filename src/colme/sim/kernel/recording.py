@@ -4,9 +4,12 @@
 
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from colme.sim.kernel.acceptance import to_top
 from colme.sim.kernel.arrays import (
     WORD,
+    Algorithms,
     Array,
     Edges,
     Form,
@@ -15,6 +18,7 @@ from colme.sim.kernel.arrays import (
     RunningMeans,
     Truth,
     inline,
+    zeros,
 )
 from colme.sim.kernel.simd import (
     absolute,
@@ -140,3 +144,9 @@ def record_round(
     store(record.close, place, to_doubles(form, close))
     store(record.missed, place, to_doubles(form, missed + missed))
     store(record.mixed_up, place, to_doubles(form, mixed_up + mixed_up))
+
+
+def new_kernel_record(form: Form, algorithms: Algorithms, rows: int) -> KernelRecord:
+    """An empty record of so many rounds."""
+    shape = (algorithms.rule.size, rows, len(form))
+    return KernelRecord(*(zeros(shape, np.float64) for _ in KernelRecord._fields))

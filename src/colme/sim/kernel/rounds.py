@@ -1,9 +1,12 @@
-"""Whole rounds: what the runner calls."""
+"""Whole rounds, which the runner calls, and the state they begin with."""
 
 # mypy: disable-error-code="misc, no-any-return, untyped-decorator"
 
-from colme.sim.kernel.acceptance import accept
+import numpy as np
+
+from colme.sim.kernel.acceptance import accept, mark_alike
 from colme.sim.kernel.arrays import (
+    GIVEN,
     ORACLE,
     Algorithms,
     Array,
@@ -14,8 +17,10 @@ from colme.sim.kernel.arrays import (
     RunningMeans,
     Schedule,
     Truth,
+    aligned,
     compiled,
     inline,
+    zeros,
 )
 from colme.sim.kernel.mixing import mix
 from colme.sim.kernel.recording import KernelRecord, record_local, record_round
@@ -83,3 +88,72 @@ def simulate(
             step(form, k, start, stop, graph, truth, schedule, algorithms, stream, state, record)
         measure_local(form, start, stop, truth, schedule, stream, local_error)
         start = stop + 1
+
+
+def new_truth(form: Form, graph: Edges, location: Array, honest: Array | None = None) -> Truth:
+    """Of agents with these means; all are honest, or those that `honest`, [M, L], says."""
+    told = np.ones(location.shape, np.int32) if honest is None else aligned(honest, np.int32)
+    marks = aligned(told, np.int32)
+    # A liar is like nobody: what is left are the edges between honest agents.
+    liars, lanes = np.nonzero(told == 0)
+    marks[liars, lanes] = -1 - liars
+    edges = zeros((int(graph.words[-1]), len(form)), np.int32)
+    mark_alike(form, graph, marks, edges)
+    return Truth(aligned(location, form[0].dtype), aligned(told, np.int32), edges)
+
+
+def new_state(
+    form: Form,
+    graph: Edges,
+    algorithms: Algorithms,
+    population: Origin,
+    *,
+    alike: Array | None = None,
+    start: float = 0.0,
+    keeps_answers: bool = False,
+) -> KernelState:
+    """The state before the first round; `start` is the consensus value that all begin with.
+
+    `alike`, [M, L], is equal for agents of the same mean: their class, unless it is given.
+    """
+    dtype, lanes = form[0].dtype, len(form)
+    agents, words, count = graph.indptr.size - 1, int(graph.words[-1]), algorithms.rule.size
+    same = zeros((words, lanes), np.int32)
+    mark_alike(form, graph, population.classes if alike is None else aligned(alike, np.int32), same)
+    size, share = zeros((count, agents, lanes), np.int32), zeros((count, agents, lanes), dtype)
+    size[...], share[...] = 1, 0.5  # nobody but oneself is accepted yet
+    given = count if (algorithms.rule == GIVEN).any() else 1
+    mu = zeros((count, 2, agents, lanes), dtype)
+    mu[...] = start
+    return KernelState(
+        classes=population.classes,
+        same=same,
+        given=zeros((given, words, lanes), np.int32),
+        x=zeros((agents, lanes), dtype),
+        flow=zeros((agents, lanes), dtype),
+        least=zeros((agents, lanes), dtype),
+        answers=zeros((count if keeps_answers else 0, agents, lanes), dtype),
+        mu=mu,
+        accepted=zeros((count, words, lanes), np.int32),
+        size=size,
+        share=share,
+        since=zeros((count, agents, lanes), dtype),
+        changed=np.zeros(agents, np.uint8),
+        weight=zeros((count, graph.indices.size, lanes), dtype),
+        stale=np.zeros((count, agents), np.uint8),
+        travelled=zeros((count, lanes), dtype),
+        deadline=zeros((count, agents, lanes), dtype),
+        tested=np.zeros((count, agents), np.int32),
+        retry=np.zeros((count, agents), np.int32),
+    )
+
+
+def edge_totals(truth: Truth, state: KernelState) -> tuple[Array, Array]:
+    """Per lane, the edges within a class and between, in both directions as in `KernelRecord`."""
+    within, measured = _directed(state.same & truth.edges), _directed(truth.edges)
+    return within, measured - within
+
+
+def _directed(words: Array) -> Array:
+    both: Array = 2 * np.bitwise_count(words.view(np.uint32)).sum(0, dtype=np.int64)
+    return both

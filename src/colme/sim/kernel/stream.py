@@ -2,19 +2,32 @@
 
 # mypy: disable-error-code="misc, no-any-return, untyped-decorator"
 
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from colme.sim.kernel.arrays import (
+    BUFFER,
     UNIFORM,
     Array,
     Form,
     Origin,
     Register,
     RunningMeans,
+    aligned,
     compiled,
     inline,
+    rows_for,
+    zeros,
 )
-from colme.sim.kernel.generator import from_table, next_bits, signed_unit, unit_laplace
+from colme.sim.kernel.generator import (
+    from_table,
+    generator_state,
+    next_bits,
+    signed_unit,
+    unit_laplace,
+)
 from colme.sim.kernel.simd import absolute, fma, ints, load, reals, store, to_reals
 
 
@@ -107,3 +120,14 @@ def draw(form: Form, first: int, last: int, population: Origin, stream: RunningM
     store(stream.bits, 1, s1)
     store(stream.bits, 2, s2)
     store(stream.bits, 3, s3)
+
+
+def new_stream(
+    form: Form, agents: int, seed: int, runs: Sequence[int], buffer: int = BUFFER
+) -> RunningMeans:
+    """`runs` are the run indices of the lanes."""
+    rows = rows_for(agents, form, buffer)
+    bits = np.array([generator_state(seed, run) for run in runs], np.uint32).T.view(np.int32)
+    data, noise = (zeros((rows, agents, len(form)), form[0].dtype) for _ in range(2))
+    motion = zeros((rows, 2, len(form)), data.dtype)
+    return RunningMeans(aligned(bits, np.int32), data, noise, motion)

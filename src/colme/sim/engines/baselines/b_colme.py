@@ -18,14 +18,14 @@ over the neighbours l kept in round t and all h with t - 1 - h > 0.
 
 # mypy: disable-error-code="misc, untyped-decorator"
 
-from typing import Any, Literal
+from typing import Literal
 
-import numba
 import numpy as np
 from pydantic import Field
 
 from colme.errors import ConfigError
 from colme.graph import Graph
+from colme.inference.compiled import jit
 from colme.sim.engines.baselines.base import (
     COUNT_BYTES,
     MEAN_BYTES,
@@ -41,8 +41,6 @@ from colme.sim.engines.engine import (
     Cost,
 )
 from colme.sim.kernel import Array
-
-njit: Any = numba.njit
 
 
 class BColme:
@@ -98,7 +96,7 @@ class BColmeTable(BaselineTable):
 
     algorithm: Literal["b-colme"]
     delta: Delta = 1.0
-    """Of the confidence intervals: smaller makes them wider."""
+    """Level of the confidence intervals: smaller makes them wider."""
     depth: int = Field(3, ge=0, le=20)
     """How many hops."""
 
@@ -107,7 +105,7 @@ class BColmeTable(BaselineTable):
         return BColme(run.graph, sigma=run.sigma, delta=self.delta, depth=self.depth)
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _advance(
     first: int,
     data: Array,

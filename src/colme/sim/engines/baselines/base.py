@@ -1,4 +1,4 @@
-"""What every baseline is: the interface, its engine, and the test that three of them share."""
+"""The interface and the engine of all baselines, and the confidence radius that three share."""
 
 # mypy: disable-error-code="misc, untyped-decorator"
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from math import inf, log, sqrt
 from typing import Annotated, Any, ClassVar, Final, Protocol
 
-import numba
 import numpy as np
 from pydantic import Field
 
 from colme.errors import ConfigError
 from colme.graph import Graph, IntArray
+from colme.inference.compiled import jit
 from colme.rules.release import Profile
 from colme.sim.engines.engine import (
     ANSWERS,
@@ -29,19 +29,17 @@ from colme.sim.engines.engine import (
 )
 from colme.sim.kernel import Array
 
-njit: Any = numba.njit
-
 MEAN_BYTES: Final = 8
 COUNT_BYTES: Final = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Run:
-    """What a baseline is made for: one run at one epsilon."""
+    """One run at one epsilon, for which a baseline is made."""
 
     graph: Graph
     classes: IntArray
-    """The truth. Only those that are told it in their papers look at it."""
+    """The true classes. Only baselines whose papers assume this knowledge look at it."""
     profile: Profile
     """One for all, as their papers have it: with the largest variance of any class."""
 
@@ -63,11 +61,11 @@ class Baseline(Protocol):
         ...
 
     def cost(self) -> Cost:
-        """What the latest round cost; before any round, what the first one will."""
+        """Return the cost of the latest round; before any round, that of the first."""
         ...
 
     def accepted(self) -> Array | None:
-        """Who keeps whom: per edge of the graph, or as a matrix (row: who decides), or None."""
+        """Decisions per edge of the graph, or as a matrix (row: the agent deciding), or None."""
         ...
 
 
@@ -83,16 +81,16 @@ class BaselineEngine(Engine):
         # Each is told who is alike; a liar is like nobody.
         nobody = -1 - np.arange(len(world.honest))[:, None]
         self._classes = np.where(world.honest, world.in_runs(world.mean_groups), nobody)
-        self._players: dict[Cell, list[Baseline]] = {}
+        self._baselines: dict[Cell, list[Baseline]] = {}
         for table, level in entrants:
             assert isinstance(table, BaselineTable)
             profile = world.setting.widest(level)
-            self._players[table.label, level] = [
+            self._baselines[table.label, level] = [
                 table.make(Run(world.graph, self._classes[:, run], profile))
                 for run in range(world.runs)
             ]
-        self._answers = {cell: np.zeros(world.honest.shape) for cell in self._players}
-        """Of the latest recorded round."""
+        self._answers = {cell: np.zeros(world.honest.shape) for cell in self._baselines}
+        """All answers of the latest recorded round, by cell."""
 
     def advance(self, chunk: Chunk) -> None:
         """All entrants on the data of one run, then on the next."""
@@ -100,33 +98,35 @@ class BaselineEngine(Engine):
             data = np.ascontiguousarray(chunk.data[:, :, run], dtype=np.float64) + self._centre
             noise = np.ascontiguousarray(chunk.noise[:, :, run])
             answers = np.empty_like(data)
-            for cell, players in self._players.items():
-                players[run].advance(chunk.first, data, noise, answers)
+            for cell, baselines in self._baselines.items():
+                baselines[run].advance(chunk.first, data, noise, answers)
                 if chunk.row is not None:
-                    measured = self._measured(chunk.last, run, players[run], answers[-1], data[-1])
+                    measured = self._measured(
+                        chunk.last, run, baselines[run], answers[-1], data[-1]
+                    )
                     self._answers[cell][:, run] = measured.pop(ANSWERS) - self._centre
                     for name, value in measured.items():
                         self.record[cell][name][chunk.row, run] = value
         if chunk.row is not None:
-            for cell in self._players:
+            for cell in self._baselines:
                 self.note(cell, chunk.row, {ANSWERS: self._answers[cell]})
 
     def cost(self, cell: Cell) -> Sequence[Cost]:
-        """As each player counts it."""
-        return [player.cost() for player in self._players[cell]]
+        """Return the cost that each baseline counts."""
+        return [baseline.cost() for baseline in self._baselines[cell]]
 
     def _measured(
-        self, t: int, run: int, player: Baseline, answers: Array, local: Array
+        self, t: int, run: int, baseline: Baseline, answers: Array, local: Array
     ) -> dict[str, Any]:
         world = self.world
         truth, honest = world.truth_at(t)[:, run] + self._centre, world.honest[:, run]
         values = of_answers(answers, local, truth, world.setting.tolerance, honest)
-        return values | self._decisions(player.accepted(), self._classes[:, run], honest)
+        return values | self._decisions(baseline.accepted(), self._classes[:, run], honest)
 
     def _decisions(
         self, accepted: Array | None, classes: IntArray, honest: BoolArray
     ) -> dict[str, Any]:
-        """Of the graph's edges, or, for those who need no graph, of all ordered pairs."""
+        """Measure decisions about edges, or, without a graph, about all ordered pairs."""
         graph = self.world.graph
         if accepted is None:
             return {"size": self.world.honest_agents}
@@ -155,7 +155,7 @@ class BaselineTable(AlgorithmTable):
         return BaselineEngine
 
     def make(self, run: Run) -> Baseline:
-        """The player of one run, before its first round."""
+        """Make the baseline of one run, before its first round."""
         raise NotImplementedError
 
 
@@ -178,9 +178,9 @@ def radii(first: int, rounds: int, sigma: float, gamma: float) -> Array:
     return np.array([confidence_radius(first + i, sigma, gamma) for i in range(rounds)])
 
 
-@njit(cache=True, nogil=True)
+@jit
 def optimistic_distance(mean_a: float, mean_b: float, radius_a: float, radius_b: float) -> float:
-    """How far apart the true means are at least; b looks to be of a's class iff this is <= 0."""
+    """The least distance of the true means; b looks to be of a's class iff this is <= 0."""
     return abs(mean_a - mean_b) - radius_a - radius_b
 
 

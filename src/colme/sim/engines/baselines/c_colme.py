@@ -20,12 +20,12 @@ classes are given, also in the round after the last wrong edge went, from when o
 # mypy: disable-error-code="misc, untyped-decorator"
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
-import numba
 import numpy as np
 
 from colme.graph import Graph, IntArray
+from colme.inference.compiled import jit
 from colme.sim.engines.baselines.base import (
     COUNT_BYTES,
     MEAN_BYTES,
@@ -41,8 +41,6 @@ from colme.sim.engines.engine import (
     Cost,
 )
 from colme.sim.kernel import Array
-
-njit: Any = numba.njit
 
 
 class CColme:
@@ -117,7 +115,7 @@ class CColmeTable(BaselineTable):
 
     algorithm: Literal["c-colme"]
     delta: Delta = 1.0
-    """Of the confidence intervals: smaller makes them wider."""
+    """Level of the confidence intervals: smaller makes them wider."""
     global_reset: bool = False
     """It does. It is told the truth for that."""
 
@@ -132,7 +130,7 @@ class CColmeTable(BaselineTable):
         )
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _advance(
     first: int,
     data: Array,
@@ -188,7 +186,7 @@ def _advance(
             mean[a] = row[a]
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _drop(
     a: int,
     x: float,

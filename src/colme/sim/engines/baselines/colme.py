@@ -12,12 +12,13 @@ nobody in this round. Both are as in the published code, which would loop foreve
 
 # mypy: disable-error-code="misc, untyped-decorator"
 
-from typing import Any, Final, Literal
+from functools import partial
+from typing import Final, Literal
 
-import numba
 import numpy as np
 
 from colme.errors import ConfigError
+from colme.inference.compiled import jit
 from colme.sim.engines.baselines.base import (
     COUNT_BYTES,
     MEAN_BYTES,
@@ -32,8 +33,6 @@ from colme.sim.engines.engine import (
     Cost,
 )
 from colme.sim.kernel import Array
-
-njit: Any = numba.njit
 
 SIMPLE: Final = 0
 SOFT: Final = 1
@@ -101,7 +100,7 @@ class ColmeTable(BaselineTable):
 
     algorithm: Literal["colme"]
     delta: Delta = 1.0
-    """Of the confidence intervals: smaller makes them wider."""
+    """Level of the confidence intervals: smaller makes them wider."""
     weights: Literal["simple", "soft", "aggressive"] = "simple"
     """As the authors call them."""
     restricted: bool = False
@@ -118,7 +117,7 @@ class ColmeTable(BaselineTable):
         )
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _advance(
     first: int,
     data: Array,
@@ -165,7 +164,7 @@ def _advance(
     return queries / agents
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _add_simple(
     own: Array, mine: float, means: Array, counts: Array, radii: Array, top: Array, bottom: Array
 ) -> None:
@@ -177,7 +176,7 @@ def _add_simple(
 
 
 # With Python's check for a division by zero, the loop would take one agent at a time.
-@njit(cache=True, nogil=True, error_model="numpy")
+@partial(jit, error_model="numpy")
 def _add_soft(
     own: Array,
     mine: float,

@@ -12,10 +12,10 @@ nothing new and is left out.
 from collections.abc import Callable
 from typing import Any, ClassVar, Literal, Self
 
-import numba
 import numpy as np
 from pydantic import model_validator
 
+from colme.inference.compiled import jit
 from colme.rules.decision import Bernstein, Theta, nearest_paper_theta, theta_from
 from colme.rules.release import Profile, Release, laplace_scale
 from colme.sim.engines.baselines.base import COUNT_BYTES, MEAN_BYTES, BaselineTable, Run
@@ -23,8 +23,6 @@ from colme.sim.engines.engine import (
     Cost,
 )
 from colme.sim.kernel import Array
-
-njit: Any = numba.njit
 
 
 class PrivateColme:
@@ -97,7 +95,7 @@ class PrivateColmeTable(BaselineTable):
         return PrivateColme(run.graph.agents, profile=run.profile, theta=theta)
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _advance(
     data: Array,
     noise: Array,
@@ -122,7 +120,7 @@ def _advance(
             answers[i, a] = (data[i, a] + weight * top[a]) / (1.0 + weight * bottom[a])
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _add(released: Array, other: float, threshold: float, top: Array, bottom: Array) -> None:
     for a in range(len(released)):
         accepted = abs(released[a] - other) < threshold

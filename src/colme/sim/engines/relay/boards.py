@@ -1,4 +1,4 @@
-"""Who holds which record when: keys, the capacity's sample, hops, and what crosses an edge.
+"""Which board holds which record when: keys, the sample that a board has room for, hops.
 
 A release is on its author's board in its own round, on those of the neighbours as well (they are
 told in that round), and one hop farther in every round after.
@@ -26,7 +26,7 @@ def draw_origins(agents: int, generator: Generator) -> list[str]:
 
 
 def sampled(graph: Graph, names: list[str], capacity: int) -> BoolArray:
-    """Of whom everybody who can hear of them has a record: the smallest names of each part."""
+    """[M]: agents whose records stay on all boards they reach: the smallest names of a part."""
     chosen = np.ones(graph.agents, np.bool_)
     if graph.agents > capacity:
         order = np.argsort(names)
@@ -45,7 +45,7 @@ def hops(graph: Graph, agents: IntArray) -> FloatArray:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Boards:
-    """Of the agents that are measured: which origins each holds, and how old they are there."""
+    """The boards of evaluated agents: which origins each holds, and how old their records are."""
 
     origins: IntArray
     """[O]: the agents whose records are on somebody's board, in order."""

@@ -34,14 +34,14 @@ RELEASES_WATCHED = 20
 
 
 class RelayTable(AlgorithmTable):
-    """How variances are known, how many agents are asked, how boards travel."""
+    """Options: how variances are known, which agents are evaluated, how records travel."""
 
     algorithm: Literal["relay"]
     variance: Literal["known", "released"] = "known"
     """Declared by all, or released with noise beside the means."""
     measured: Annotated[int, Field(ge=1)] | Annotated[list[int], Field(min_length=1)] | None = None
-    """How many agents, drawn at random for each graph, have their answers computed; or which. None:
-    all where everybody is everybody's neighbour, else 24."""
+    """The number of evaluated agents, drawn at random for each graph, or a list of agents. None:
+    all on a complete graph, else 24."""
     capacity: int = Field(CAPACITY, ge=1)
     """Records that a board holds, a sample that is the same everywhere if there are more."""
     hop: int = Field(1, ge=1)
@@ -73,7 +73,7 @@ class RelayTable(AlgorithmTable):
             raise ConfigError("measured", self.measured, expected)
 
     def asked(self, world: World) -> int | list[int]:
-        """How many agents are, or which."""
+        """Return how many agents are evaluated, or which."""
         if isinstance(self.measured, list):
             return self.measured
         agents = world.graph.agents
@@ -90,9 +90,9 @@ class RelayEngine(Engine):
 
     @classmethod
     def eventful(cls, epsilons: FloatArray, rounds: int) -> IntArray:
-        """Of some releases, early and late, the round before, the round itself and the next.
+        """Rounds of some releases, early and late, each with the round before and the next.
 
-        Of the smallest and the largest epsilon, and of those who are first and last to release.
+        They are those of the smallest and largest epsilon, of agents that release first and last.
         """
         found = [np.zeros(0, np.int64)]
         for epsilon in {float(epsilons.min()), float(epsilons.max())}:

@@ -1,4 +1,4 @@
-"""One entrant in one world: what everybody has released, and what those who are asked answer."""
+"""Relay at one epsilon in one world: the releases of all agents, the answers of evaluated ones."""
 
 from statistics import median_low
 from typing import Any
@@ -30,13 +30,13 @@ from colme.sim.kernel import Array, advance_releases, most_in, new_plan, new_rel
 BYTES_OF_A_NUMBER = 8
 
 REMEMBERED = 16
-"""Releases of everybody, at least."""
+"""Releases of each agent, at least."""
 
 COMPANY = 1000
-"""Agents up to whom those who hold the same board as somebody who is asked answer, too."""
+"""Agents up to which all that hold the same board as an evaluated one answer too."""
 
 FIRST_COUNTED = 10
-"""Released samples from which on an interval is held to what it promises."""
+"""Released samples from which on intervals are counted."""
 
 
 class RelayRun:
@@ -80,7 +80,7 @@ class RelayRun:
         ]
         self._plan = new_plan(self._schedules, theirs, setting.rounds, squares=squares)
         self.blocks = self._plan.end.shape[1]
-        """At most, of anybody."""
+        """The largest number of blocks of any agent."""
         self._midpoint = world.midpoints[self._origins]
         self._lies = (
             LyingRecords(world.liars, world.honest, world.truth_at, self._origins)
@@ -112,7 +112,7 @@ class RelayRun:
             self._tell(before, chunk)
 
     def _tell(self, before: IntArray, chunk: Chunk) -> None:
-        """What was released since so many blocks were closed goes out; liars say something else."""
+        """Send what was released since so many blocks had closed; lies replace some of it."""
         released = self._released
         which = np.repeat(np.arange(before.size), released.closed - before)
         if not which.size:
@@ -136,7 +136,7 @@ class RelayRun:
         return np.asarray(np.sqrt(data[:, None] * self._sigma2 + of_noise[:, None]))
 
     def measured(self, chunk: Chunk) -> dict[str, Any]:
-        """What those who are asked answer in the last round of the chunk, and what it cost."""
+        """Return what evaluated agents answer in the last round of the chunk, and what it cost."""
         world, t = self._world, chunk.last
         self.cost = self._traffic.since_last(t, self._memory)
         own = np.asarray(chunk.data[-1], np.float64)[self._who]
@@ -163,7 +163,7 @@ class RelayRun:
         }
 
     def _of_all(self, values: FloatArray) -> FloatArray:
-        """[M, runs]: with zeros for the agents that nobody asked."""
+        """[M, runs]: `values`, with zeros for agents that were not evaluated."""
         everybodys = np.zeros(self._world.honest.shape)
         everybodys[self._who] = values
         return everybodys
@@ -176,10 +176,10 @@ class RelayRun:
         return np.asarray((closed > 0) & (released >= FIRST_COUNTED))[:, None]
 
     def _answers(self, t: int, own: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """[4, who, runs]: value, margin, class size and trust; and what each answer weighs.
+        """[4, who, runs]: value, margin, class size and trust; and the weight of each answer.
 
-        Everybody who is asked stands for all who hold its board, itself among them: of what they
-        answer the mean over these, then over those who are asked, is everybody's on average.
+        An evaluated agent stands for all that hold its board, itself among them. The mean over
+        these, then over evaluated agents, is that of all agents on average.
         """
         found, weight = np.zeros((4, *own.shape)), np.zeros(own.shape)
         honest = self._world.honest[self._who]
@@ -204,7 +204,7 @@ class RelayRun:
         count: FloatArray,
         found: FloatArray,
     ) -> None:
-        """Those who share a board, in one run; their exact means and how many samples each has."""
+        """Answer for agents that share a board, in one run, with their exact means and counts."""
         origins = np.flatnonzero(blocks >= 0)
         if self._lies is not None:
             origins = self._lies.authors(origins, lane)
@@ -240,7 +240,7 @@ class RelayRun:
         return np.array([believed_variance(*one) for one in each])
 
     def _board(self, blocks: IntArray, origins: IntArray, lane: int) -> Releases:
-        """As a reader makes it of all records: claims are believed as far as public facts go."""
+        """The table that a reader makes of all records: claims count as far as public facts go."""
         plan, released, lies = self._plan, self._released, self._lies
         row, place = plan.schedule[origins], blocks % len(released.round)
         true_counts = counts = plan.end[row, blocks]

@@ -1,4 +1,4 @@
-"""What crosses an edge when records are passed on: counted on some edges, for all rounds.
+"""Records that cross edges: counted on some edges, in all rounds.
 
 A record crosses every edge once, from the end that has it earlier. Where both have it in the same
 round they both send it, the first time; then the one with the smaller name does, and the other has
@@ -22,14 +22,14 @@ HOPS_KEPT = 16_000_000
 """From the ends of these edges to everybody: with more agents it is counted on fewer of them."""
 
 LENGTH_BYTES = 3
-"""Of a record in a message: what it is and how long."""
+"""Bytes before a record in a message: its kind and length."""
 
 FRAME_BYTES = 40
-"""Of a message: 5 of gRPC, 9 of HTTP/2, 22 of TLS 1.3, 4 for its kind and length."""
+"""Bytes around a message: 5 of gRPC, 9 of HTTP/2, 22 of TLS 1.3, 4 for its kind and length."""
 
 
 class Traffic:
-    """Of one batch: all its runs release in the same rounds."""
+    """Records sent in one batch: all its runs release in the same rounds."""
 
     def __init__(
         self,

@@ -7,13 +7,13 @@ and what is divided by each other has their data in common, so that its error is
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from math import sqrt
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from colme.sim.figures.traffic import average_bytes
+from colme.sim.figures.comparison import over_all_rounds
 
 FloatArray = NDArray[np.float64]
 
@@ -112,10 +112,13 @@ class Reading(ABC):
     least: ClassVar[bool] = False
     """Whether more is better, so that bar and goal are the least that it may be."""
 
+    words: ClassVar[str]
+    """What is read, as a format of the reading itself."""
+
     @property
-    @abstractmethod
-    def words(self) -> str:
-        """What it is."""
+    def what(self) -> str:
+        """What is read, in words."""
+        return self.words.format(self)
 
     @abstractmethod
     def read(self, data: xr.Dataset, beside: xr.Dataset | None) -> Measured:
@@ -132,10 +135,7 @@ class Gain(Reading):
 
     t: int
 
-    @property
-    def words(self) -> str:
-        """What it is."""
-        return f"MSE / Local at t = {self.t:,}"
+    words: ClassVar[str] = "MSE / Local at t = {0.t:,}"
 
     def read(self, data: xr.Dataset, beside: xr.Dataset | None) -> Measured:
         """Of those who were asked."""
@@ -146,10 +146,7 @@ class Gain(Reading):
 class Harm(Reading):
     """MSE / Local where it is largest."""
 
-    @property
-    def words(self) -> str:
-        """What it is."""
-        return "worst MSE / Local"
+    words: ClassVar[str] = "worst MSE / Local"
 
     def read(self, data: xr.Dataset, beside: xr.Dataset | None) -> Measured:
         """Of those who were asked, averaged."""
@@ -160,10 +157,7 @@ class Harm(Reading):
 class Halved(Reading):
     """From when on MSE / Local stays below a half."""
 
-    @property
-    def words(self) -> str:
-        """What it is."""
-        return "below Local / 2 from t ="
+    words: ClassVar[str] = "below Local / 2 from t ="
 
     def read(self, data: xr.Dataset, beside: xr.Dataset | None) -> Measured:
         """At worst: from when on it does so by two standard errors."""
@@ -177,10 +171,7 @@ class OfClassIdeal(Reading):
 
     t: int
 
-    @property
-    def words(self) -> str:
-        """What it is."""
-        return f"MSE / Ideal of the whole class at t = {self.t:,}"
+    words: ClassVar[str] = "MSE / Ideal of the whole class at t = {0.t:,}"
 
     def read(self, data: xr.Dataset, beside: xr.Dataset | None) -> Measured:
         """On the same data."""
@@ -193,10 +184,7 @@ class OfBeside(Reading):
 
     t: int
 
-    @property
-    def words(self) -> str:
-        """What it is."""
-        return f"MSE / that of the complete graph at t = {self.t:,}"
+    words: ClassVar[str] = "MSE / that of the complete graph at t = {0.t:,}"
 
     def read(self, data: xr.Dataset, beside: xr.Dataset | None) -> Measured:
         """Of the same agents, data and noise."""
@@ -212,10 +200,7 @@ class OfKnown(Reading):
     first: int
     released: ClassVar[str] = "variance released"
 
-    @property
-    def words(self) -> str:
-        """What it is."""
-        return f"worst MSE / that with known variances, from t = {self.first:,}"
+    words: ClassVar[str] = "worst MSE / that with known variances, from t = {0.first:,}"
 
     def read(self, data: xr.Dataset, beside: xr.Dataset | None) -> Measured:
         """Of the same agents, data and noise."""
@@ -230,10 +215,7 @@ class Coverage(Reading):
     first: int
     least: ClassVar[bool] = True
 
-    @property
-    def words(self) -> str:
-        """What it is."""
-        return f"least coverage of 95% intervals, from t = {self.first:,}"
+    words: ClassVar[str] = "least coverage of 95% intervals, from t = {0.first:,}"
 
     def read(self, data: xr.Dataset, beside: xr.Dataset | None) -> Measured:
         """Averaged over those who were asked."""
@@ -247,17 +229,57 @@ class Coverage(Reading):
 class BytesSent(Reading):
     """Bytes per edge and round, both directions, mean over all rounds."""
 
-    @property
-    def words(self) -> str:
-        """What it is."""
-        return "bytes per edge and round, both directions, on average"
+    words: ClassVar[str] = "bytes per edge and round, both directions, on average"
 
     def read(self, data: xr.Dataset, beside: xr.Dataset | None) -> Measured:
         """In every batch; the last round stands for all."""
-        sent = average_bytes(data.sel(algorithm=RELAY)).expand_dims(t=data.t[-1:])
+        sent = over_all_rounds(bytes_per_edge(data.sel(algorithm=RELAY))).expand_dims(t=data.t[-1:])
         return Ratio.of(sent, xr.ones_like(sent)).at(int(data.t[-1]))
+
+
+def bytes_per_edge(data: xr.Dataset) -> xr.DataArray:
+    """Return the bytes that cross an edge, both ways, since the round recorded before."""
+    both: xr.DataArray = data.payload * 2 / data.degree
+    return both
 
 
 def _gain(data: xr.Dataset) -> Ratio:
     relay = data.sel(algorithm=RELAY)
     return Ratio.of(relay.mse, relay.mse_alone)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """One of a table, of a picture, and of the JSON."""
+
+    cell: str
+    what: str
+    value: float
+    error: float
+    at_worst: float
+    where: str
+    bar: float
+    goal: float
+    meets_bar: bool
+    meets_goal: bool
+
+    @classmethod
+    def of(cls, cell: str, reading: Reading, measured: Measured) -> Self:
+        """As bad as it may well be is what counts."""
+        return cls(
+            cell=cell,
+            what=reading.what,
+            value=measured.value,
+            error=measured.error,
+            at_worst=measured.at_worst,
+            where=measured.where,
+            bar=reading.bar,
+            goal=reading.goal,
+            meets_bar=reading.meets(measured, reading.bar),
+            meets_goal=reading.meets(measured, reading.goal),
+        )
+
+    @property
+    def word(self) -> str:
+        """What it comes to."""
+        return ("fails", "passes", "goal")[self.meets_bar + self.meets_goal]

@@ -1,6 +1,7 @@
-"""The releases of `relay` for many independent runs: blocks are closed, weighed and remembered.
+"""The releases of `relay` for many independent runs: blocks are closed, weighted and stored.
 
-Runs of a batch share everybody's keys, and so where blocks end; data and noise are each run's own.
+Runs of a batch share the keys of all agents, and so where blocks end; each run has its own data and
+noise.
 """
 
 # mypy: disable-error-code="misc, no-any-return, untyped-decorator"
@@ -14,8 +15,7 @@ import numpy as np
 
 from colme.rules.release import Profile, laplace_scale
 from colme.rules.weighing import WHOLE, WeighedBlocks, blend, blocks
-from colme.sim.kernel.allocation import aligned, zeros
-from colme.sim.kernel.arrays import Array, compiled
+from colme.sim.kernel.arrays import Array, aligned, compiled, zeros
 
 
 class BlockPlan(NamedTuple):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from colme.sim.figures.readings import (
+from research.readings import (
     BytesSent,
     Coverage,
     Gain,

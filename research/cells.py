@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from colme.rules.weighing import WeighedBlocks
-from colme.sim.figures.presets import PAPER
-from colme.sim.figures.readings import (
+from colme.sim.figures import PAPER
+from colme.sim.scenario import Scenario
+from research.readings import (
     RELAY,
     BytesSent,
     Coverage,
@@ -21,7 +22,6 @@ from colme.sim.figures.readings import (
     OfKnown,
     Reading,
 )
-from colme.sim.scenario import Scenario
 
 RUNS, QUICK_RUNS = 32, 8
 MORE_RUNS = 128

@@ -1,4 +1,4 @@
-"""`colme reproduce harm`: what relay is worth and what it may cost, cell by cell, against bars."""
+"""What relay is worth and what it may cost, cell by cell, held against bars and goals."""
 
 import json
 from collections.abc import Sequence
@@ -9,6 +9,9 @@ from typing import Annotated
 
 import typer
 import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from rich.table import Table
 
 from colme.cli import running
@@ -17,14 +20,21 @@ from colme.cli.running import Out, Seed, ThreadsIfAsked
 from colme.cli.tables import show
 from colme.cli.workers import Cluster, Workers, processes
 from colme.errors import ConfigError
-from colme.report.verdicts import worst_and_least
-from colme.sim.figures import harm as cells
-from colme.sim.figures.verdict import Verdict
+from colme.report import looks
 from colme.sim.scenario import Scenario
 from colme.sim.study import Checkpoint, work
+from research import cells
+from research.readings import ERRORS, Verdict
 
 MARKDOWN, DATA, PICTURE = "harm.md", "harm.json", "harm.png"
 """The files."""
+
+WORST, LEAST = "worst MSE / Local", "least coverage"
+"""How what is drawn begins in words; all else is for the table."""
+
+_COLOURS = {"fails": "#D55E00", "passes": "#0072B2", "goal": "#009E73"}
+_INCHES = 0.21
+"""Height of a row."""
 
 _COLUMNS = ("cell", "what", "measured", "bar", "goal", "verdict")
 
@@ -52,7 +62,7 @@ def harm(
     if not chosen:
         names = ", ".join(row.name for row in cells.rows(seed=seed, quick=quick))
         raise ConfigError("--only", only, f"a part of one of these: {names}")
-    asked = {"command": "reproduce harm", "quick": quick, "only": only, "seed": seed}
+    asked = {"command": "research harm", "quick": quick, "only": only, "seed": seed}
     running.require_one(threads, cluster)
     folder = Folder.claim(out, asked, results=[MARKDOWN, DATA, PICTURE], force=force)
     if threads is None and cluster is None:
@@ -124,3 +134,51 @@ def _write(lines: Sequence[Verdict], out: Path) -> list[Path]:
         return [markdown, data]
     figure.savefig(picture, dpi=120)
     return [markdown, data, picture]
+
+
+def worst_and_least(verdicts: Sequence[Verdict]) -> Figure | None:
+    """A row for each cell that has one of the two; None if no cell has."""
+    drawn = [one for one in verdicts if one.what.startswith((WORST, LEAST))]
+    if not drawn:
+        return None
+    cells = list(dict.fromkeys(one.cell for one in drawn))
+    size = (11.5, 2.0 + _INCHES * len(cells))
+    figure = Figure(figsize=size, layout="constrained")
+    worst, least = figure.subplots(1, 2, sharey=True, squeeze=True)
+    for panel, words in ((worst, WORST), (least, LEAST)):
+        for one in drawn:
+            if one.what.startswith(words):
+                _draw(panel, cells.index(one.cell), one)
+        looks.grid(panel)
+    worst.set_xscale("log")
+    worst.set_xticks([0.5, 1, 2, 4], ["0.5", "1", "2", "4"])
+    worst.minorticks_off()
+    worst.axvline(1, color=looks.LOCAL.colour, linestyle=looks.LOCAL.line, lw=1.2)
+    worst.set_xlabel("Worst MSE / Local in any recorded round")
+    least.set_xlabel("Least coverage of 95% intervals")
+    worst.set_yticks(range(len(cells)), cells)
+    worst.set_ylim(len(cells) - 0.5, -0.5)
+    figure.legend(handles=_legend(), loc="outside lower center", ncols=5, fontsize=9)
+    looks.head(figure, "Where relay might do harm: estimates, two standard errors, and bars", "")
+    return figure
+
+
+def _draw(panel: Axes, row: int, one: Verdict) -> None:
+    colour = _COLOURS[one.word]
+    panel.errorbar(
+        one.value, row, xerr=ERRORS * one.error, fmt="o", color=colour, ms=4.5, capsize=2
+    )
+    panel.plot(one.bar, row, marker="|", color="black", ms=9, mew=1.8)
+    panel.plot(one.goal, row, marker="|", color="gray", ms=6)
+
+
+def _legend() -> list[Line2D]:
+    def mark(marker: str, colour: str, label: str) -> Line2D:
+        return Line2D([], [], ls="", marker=marker, color=colour, label=label, mew=1.8)
+
+    words = {"goal": "meets its goal", "passes": "meets its bar", "fails": "beyond its bar"}
+    return [
+        *(mark("o", _COLOURS[word], told) for word, told in words.items()),
+        mark("|", "black", "bar"),
+        mark("|", "gray", "goal"),
+    ]

@@ -1,0 +1,229 @@
+"""Figure 3, which the paper does not have: relay beside tracking and the paper's own.
+
+A panel for each degree and epsilon, a page for each of gain, error and traffic.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import inf
+from typing import Annotated
+
+import numpy as np
+import typer
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from rich.table import Table
+
+from colme.cli import running
+from colme.cli.folder import Folder, Force
+from colme.cli.running import Out, Seed, ThreadsIfAsked
+from colme.cli.tables import show
+from colme.cli.workers import Cluster, processes
+from colme.privacy.words import level
+from colme.report import curves, looks
+from colme.report.looks import CLASS_IDEAL, IDEAL, LOCAL, Pen
+from colme.sim.figures import PAPER
+from colme.sim.figures.comparison import over_all_rounds
+from colme.sim.scenario import Scenario
+from colme.sim.study import work
+from research.readings import bytes_per_edge
+
+RUNS = 128
+LOG_SPACED = 40
+MARKS = (30, 100, 300, 1_000)
+"""Rounds that are recorded besides those that are evenly spaced on a log scale, to be told."""
+
+MEASURED = 4
+"""Agents of each run that are asked, with all who hold the same boards: late, nearly everybody."""
+
+QUICK_RUNS, QUICK_ROUNDS = 32, 4_000
+
+ALGORITHMS = [
+    {"algorithm": "paper"},
+    {"algorithm": "tracking"},
+    {"algorithm": "relay", "measured": MEASURED},
+]
+
+
+def figure3(
+    context: typer.Context,
+    out: Out,
+    quick: Annotated[
+        bool,
+        typer.Option(
+            "--quick",
+            help=f"{QUICK_RUNS} runs of {QUICK_ROUNDS:,} rounds: about a minute.",
+        ),
+    ] = False,
+    runs: Annotated[int | None, typer.Option(help=f"Runs.  {RUNS} if not given.", min=2)] = None,
+    seed: Seed = 1,
+    threads: ThreadsIfAsked = None,
+    cluster: Cluster = None,
+    force: Force = False,
+) -> None:
+    """Figure 3, beyond the paper: relay beside tracking and the paper's own.
+
+    Same setting, same privacy, same graphs: error as a multiple of Local (figure3), error itself
+    (figure3-error) and bytes per edge and round (figure3-traffic).
+    """
+    runs = runs or (QUICK_RUNS if quick else RUNS)
+    scenario = study(runs, seed, quick=quick)
+    running.require_one(threads, cluster)
+    asked = {"command": "research figure3", "runs": runs, "seed": seed, "rounds": scenario.rounds}
+    folder = Folder.claim(out, asked, results=["figure3.nc"], force=force)
+    if threads is None and cluster is None:
+        cluster = processes(context, work(scenario))
+    dataset = running.run(
+        scenario, out=out, threads=threads, cluster=cluster, label="figure 3", name="figure3"
+    )
+    paths = []
+    for name in PAGES:
+        file = "figure3" if name == "gain" else f"figure3-{name}"
+        paths += curves.save(page(dataset, name), out, file)
+    console = running.wide_console()
+    show(console, _gains(dataset))
+    folder.finish([out / "figure3.nc", *paths])
+    console.print(folder.said, *map(str, paths), soft_wrap=True)
+
+
+def study(runs: int = RUNS, seed: int = 1, *, quick: bool = False) -> Scenario:
+    """The paper's setting, from strict privacy to none."""
+    rounds = QUICK_ROUNDS if quick else PAPER.rounds
+    return PAPER.changed(
+        epsilon=[0.5, 1.0, 4.0, inf],
+        rounds=rounds,
+        runs=runs,
+        seed=seed,
+        recorded=_recorded(rounds),
+        eventful=False,
+        algorithms=ALGORITHMS,
+    )
+
+
+def _recorded(rounds: int) -> list[int]:
+    """Few enough: an answer of relay costs a fit."""
+    spaced = np.rint(np.geomspace(1, rounds, LOG_SPACED)).astype(np.int64)
+    return sorted({*spaced.tolist(), *MARKS})
+
+
+def _gains(dataset: xr.Dataset) -> Table:
+    """MSE / Local at some rounds, how near to Ideal the end is, and what was sent for it."""
+    rounds = [t for t in MARKS if t in dataset.t] + [int(dataset.t[-1])]
+    table = Table(title=f"MSE / Local, {dataset.attrs['runs']} runs")
+    headings = [f"t = {t:,}" for t in rounds]
+    for heading in ("r", "epsilon", "algorithm", *headings, "MSE / class's Ideal", "bytes"):
+        table.add_column(heading, justify="left" if heading == "algorithm" else "right")
+    for degree in dataset.degree.values:
+        for epsilon in dataset.epsilon.values:
+            for algorithm in dataset.algorithm.values:
+                cell = dataset.sel(algorithm=algorithm, epsilon=epsilon, degree=degree)
+                end = cell.isel(t=-1)
+                table.add_row(
+                    f"{degree:g}",
+                    level(epsilon),
+                    str(algorithm),
+                    *(f"{float(cell.mse.sel(t=t) / cell.mse_alone.sel(t=t)):.3g}" for t in rounds),
+                    f"{float(end.mse / end.mse_class_ideal):.3g}",
+                    f"{float(over_all_rounds(bytes_per_edge(cell))):.3g}",
+                )
+    return table
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What it shows of an algorithm (with its standard error), and of the references."""
+
+    title: str
+    axis: str
+    of: Callable[[xr.Dataset], tuple[xr.DataArray, xr.DataArray | None]]
+    references: Callable[[xr.Dataset], Mapping[Pen, xr.DataArray]]
+    top: float | None = None
+    """Where the axis ends, if curves may leave the picture."""
+    powers: bool = False
+    """Whether its numbers are better told as powers of ten."""
+
+
+def _error(cell: xr.Dataset) -> tuple[xr.DataArray, xr.DataArray]:
+    return cell.mse, cell.mse_se
+
+
+def _gain(cell: xr.Dataset) -> tuple[xr.DataArray, xr.DataArray]:
+    """Against the same agents alone, where only some of them answered."""
+    return cell.mse / cell.mse_alone, cell.mse_se / cell.mse_alone
+
+
+def _traffic(cell: xr.Dataset) -> tuple[xr.DataArray, None]:
+    """Of both ends. What nobody sent has no place on a log axis."""
+    sent = bytes_per_edge(cell)
+    return sent.where(sent > 0), None
+
+
+def _bounds(data: xr.Dataset) -> dict[Pen, xr.DataArray]:
+    return {LOCAL: data.mse_local, IDEAL: data.mse_ideal, CLASS_IDEAL: data.mse_class_ideal}
+
+
+PAGES: Mapping[str, View] = {
+    "gain": View(
+        "Average squared error as a multiple of staying alone",
+        "MSE / Local",
+        _gain,
+        lambda data: {pen: curve / data.mse_local for pen, curve in _bounds(data).items()},
+        top=10.0,
+    ),
+    "error": View(
+        "Average squared error of everybody's answer",
+        "Average MSE",
+        _error,
+        _bounds,
+        powers=True,
+    ),
+    "traffic": View(
+        "What is sent over an edge, both ways",
+        "Bytes per edge and round",
+        _traffic,
+        lambda data: {},
+    ),
+}
+
+
+def page(dataset: xr.Dataset, name: str) -> Figure:
+    """A row for each degree, a column for each epsilon."""
+    shown = PAGES[name]
+    degrees, epsilons = dataset.degree.values, dataset.epsilon.values
+    pens = looks.pens([str(algorithm) for algorithm in dataset.algorithm.values])
+    size = (3.1 * len(epsilons) + 0.6, 2.9 * len(degrees) + 1.5)
+    figure = Figure(figsize=size, layout="constrained")
+    panels = figure.subplots(len(degrees), len(epsilons), squeeze=False, sharex=True, sharey=True)
+    for row, degree in zip(panels, degrees, strict=True):
+        for panel, epsilon in zip(row, epsilons, strict=True):
+            _draw(panel, dataset.sel(degree=degree, epsilon=epsilon), shown, pens)
+            panel.set_title(f"{looks.epsilon_is(epsilon)},  r = {degree:g}")
+        row[0].set_ylabel(shown.axis)
+    for panel in panels[-1]:
+        panel.set_xlabel("Samples of each agent, t")
+    references = shown.references(dataset.isel(degree=0, epsilon=0))
+    handles = [pen.handle(str(name)) for name, pen in pens.items()]
+    handles += [pen.handle() for pen in references]
+    looks.legend_below(figure, handles, columns=max(3, int(size[0] // 2)))
+    told = [looks.setting(dataset, bands=name != "traffic"), "r: neighbours of each agent"]
+    looks.head(figure, shown.title, "; ".join(filter(None, told)))
+    return figure
+
+
+def _draw(panel: Axes, data: xr.Dataset, shown: View, pens: Mapping[str, Pen]) -> None:
+    t = data.t.values
+    for pen, curve in shown.references(data).items():
+        looks.draw(panel, t, curve, pen)
+    # The last one drawn lies on top: the first that is named is the one to look at.
+    for algorithm, pen in reversed(list(pens.items())):
+        values, error = shown.of(data.sel(algorithm=algorithm))
+        looks.draw(panel, t, values, pen, error)
+    panel.set_yscale("log")
+    looks.log_time(panel, t)
+    if shown.top is not None:
+        panel.set_ylim(top=shown.top)
+    if not shown.powers:
+        panel.yaxis.set_major_formatter("{x:,g}")
+    looks.grid(panel)
+    panel.spines[["top", "right"]].set_visible(False)
