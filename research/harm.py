@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from rich.table import Table
+from rich.text import Text
 
 from colme.cli import running
 from colme.cli.folder import Folder, Force
@@ -82,7 +83,7 @@ def harm(
     folder.finish(paths)
     passed = sum(line.meets_bar for line in lines)
     saved = [folder.said, *map(str, paths)]
-    console.print(f"{passed} of {len(lines)} pass. ", *saved, soft_wrap=True)
+    console.print(f"{passed} of {len(lines)} pass. ", *saved, soft_wrap=True, markup=False)
 
 
 def _studied(
@@ -118,7 +119,7 @@ def _table(lines: Sequence[Verdict]) -> Table:
     for line in lines:
         cell, *texts, verdict = _texts(line)
         colour = colours[line.word]
-        table.add_row("" if cell == before else cell, *texts, f"[{colour}]{verdict}[/{colour}]")
+        table.add_row("" if cell == before else cell, *texts, Text(verdict, colour))
         before = cell
     return table
 

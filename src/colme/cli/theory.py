@@ -97,7 +97,7 @@ def theory(
     _print_forecasts(console, forecasts)
     _print_paper(console, prospect, question)
     if paths:
-        console.print("Saved", *map(str, paths), soft_wrap=True)
+        console.print("Saved", *map(str, paths), soft_wrap=True, markup=False)
 
 
 def _as_plain(prospect: Prospect, forecasts: Sequence[Forecast]) -> dict[str, Any]:
