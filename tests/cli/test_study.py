@@ -8,7 +8,8 @@ import pytest
 
 from colme.cli.app import run
 from colme.sim.study import Checkpoint
-from colme.studies import Inquiry, kept_in
+from colme.studies.inquiry import Inquiry
+from colme.studies.runner import kept_in
 
 ASKED = "--site who --value hours --bounds 0,10 --epsilon 1,4 --samples 20 --runs 2 --seed 3"
 
@@ -23,7 +24,7 @@ def asked(changed: str = "") -> list[str]:
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
     draws = np.random.default_rng(2).uniform(1, 9, 240)
-    lines = [f"north {i % 8};{value:.3f}".replace(".", ",") for i, value in enumerate(draws)]
+    lines = [f"north {i % 8};{value:.4f}".replace(".", ",") for i, value in enumerate(draws)]
     path = tmp_path / "table.csv"
     path.write_text("\ufeffwho;hours\n" + "\n".join([*lines, "north 1;late", "lonely;3"]) + "\n")
     return path
@@ -94,7 +95,7 @@ def test_an_interruption_says_that_the_same_command_goes_on(
         Checkpoint(kept_in(question, out)).save("0-1", {})
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("colme.cli.study.answer", interrupted)
+    monkeypatch.setattr("colme.studies.studying.answer", interrupted)
     out = tmp_path / "out"
     assert run(["study", str(table), *asked(), "--out", str(out)]) == 130
     told = capsys.readouterr().err
@@ -102,6 +103,17 @@ def test_an_interruption_says_that_the_same_command_goes_on(
     assert "the same command goes on" in told
 
 
-def test_results_need_a_place_to_go(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["study", str(table), *asked()]) == 2
-    assert "--out" in capsys.readouterr().err
+def test_without_a_folder_the_table_is_printed(
+    table: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = table.read_text().replace("north 1", "ward [north]").replace("north 2", "[/x]")
+    table.write_text(text)
+    assert run(["study", str(table), *asked()]) == 0
+    printed = capsys.readouterr().out
+    assert printed.count("ward [north]") == printed.count("[/x]") == 2, "once for each epsilon"
+    assert "Saved" not in printed
+
+
+def test_a_missing_file_is_what_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["study", "nowhere.csv", *asked()]) == 2
+    assert "nowhere.csv" in capsys.readouterr().err

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from colme.errors import ConfigError
-from colme.studies.links import links_of
-from colme.studies.rows import read_sites
-from colme.studies.sites import Sites, sites_of
+from colme.studies.read import read
+from colme.studies.sites import Sites, links_of, sites_of
 
 DRAWS = np.random.default_rng(5)
 EVEN = {name: DRAWS.uniform(2, 8, 50) for name in "abc"}
@@ -17,7 +16,7 @@ EVEN = {name: DRAWS.uniform(2, 8, 50) for name in "abc"}
 
 def sites(values: dict[str, Any], **changes: Any) -> Sites:
     options: dict[str, Any] = {"bounds": (0.0, 10.0), "min_samples": 20, "epsilons": (1.0, 4.0)}
-    return sites_of(read_sites(values), **(options | changes))
+    return sites_of(read(values, site=None, value=None, time=None), **(options | changes))
 
 
 def test_a_site_with_too_few_rows_is_left_out_and_named() -> None:
@@ -33,8 +32,8 @@ def test_one_site_has_nobody_to_learn_from(values: dict[str, Any]) -> None:
 
 
 def test_where_rows_were_bad_that_is_told_with_it() -> None:
-    with pytest.raises(ConfigError, match=r"not used: 30 rows of a .*row 0 \('3,5'\)"):
-        sites({"a": ["3,5"] * 30})
+    with pytest.raises(ConfigError, match=r"not used: 30 rows of a .*row 0 \('late'\)"):
+        sites({"a": ["late"] * 30})
 
 
 def test_kind_bounds_are_not_warned_of() -> None:

@@ -14,8 +14,8 @@ import pytest
 import colme
 from colme.errors import ConfigError
 from colme.sim.engines import RelayTable, TrackingTable
-from colme.studies import StudyResult, answer, prepare
-from colme.studies.result import CURVES, FIGURE, OBJECT, PAGE, SITES
+from colme.studies.result import CURVES, FIGURE, OBJECT, PAGE, SITES, StudyResult
+from colme.studies.studying import answer, prepare
 
 DRAWS = np.random.default_rng(8)
 ALIKE = {f"site {i}": DRAWS.uniform(0, 10, 200) for i in range(30)}
