@@ -8,9 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from colme.report import looks
-from colme.report.lines import styles
-from colme.report.looks import LOCAL, Pen
+from colme.report import style
+from colme.report.style import LOCAL, Pen
 from colme.studies.findings import Curve
 
 HIGHEST = 2.0
@@ -24,9 +23,9 @@ def error_over_samples(curves: Sequence[Curve]) -> Figure:
     figure = Figure(figsize=(9.4, 4.9), layout="constrained")
     panel = figure.subplots()
     shown = [curve for curve in curves if curve.algorithm != "local"] or list(curves)
-    lines = styles(list(dict.fromkeys(curve.algorithm for curve in shown)))
+    lines = style.lines(list(dict.fromkeys(curve.algorithm for curve in shown)))
     epsilons = list(dict.fromkeys(curve.epsilon for curve in shown))
-    looks.level_line(panel, LOCAL)
+    style.level_line(panel, LOCAL)
     handles = [LOCAL.handle()]
     for curve in shown:
         colour = _COLOURS[epsilons.index(curve.epsilon) % len(_COLOURS)]
@@ -35,14 +34,14 @@ def error_over_samples(curves: Sequence[Curve]) -> Figure:
         if most > HIGHEST:
             name += f" (up to {most:.3g})"
         pen = Pen(colour, lines[curve.algorithm], 1.8, name)
-        looks.draw(panel, curve.samples, curve.mse_over_local, pen, curve.standard_error)
+        style.draw(panel, curve.samples, curve.mse_over_local, pen, curve.standard_error)
         handles.append(pen.handle())
     highest = max(max(curve.mse_over_local) for curve in shown)
     panel.set_ylim(0, min(max(1.2, 1.05 * highest), HIGHEST))
     panel.set_ylabel("Squared error / alone")
     _over_samples(panel, shown[0])
-    looks.legend(figure, handles)
-    looks.head(figure, "Error ratio: squared error together / alone (bands: 95%)")
+    style.legend(figure, handles)
+    style.head(figure, "Error ratio: squared error together / alone (bands: 95%)")
     return figure
 
 
@@ -59,20 +58,20 @@ def gained_and_lost(curves: Sequence[Curve], sites: int) -> Figure:
         panel.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{abs(y):g}"))
         panel.set_title(_named(curve), fontsize="medium", loc="left")
         panel.set_ylabel("Lost | Gained")
-        looks.grid(panel)
+        style.grid(panel)
     _over_samples(panels[-1], curves[0])
-    looks.head(figure, f"Sites that clearly gained and clearly lost, of {sites}")
+    style.head(figure, f"Sites that clearly gained and clearly lost, of {sites}")
     return figure
 
 
 def _named(curve: Curve) -> str:
-    return f"{curve.algorithm}, {looks.epsilon_is(curve.epsilon)}"
+    return f"{curve.algorithm}, {style.epsilon_is(curve.epsilon)}"
 
 
 def _over_samples(panel: Axes, curve: Curve) -> None:
-    looks.log_time(panel, curve.samples)
+    style.log_time(panel, curve.samples)
     panel.set_xlabel("Samples per site")
-    looks.grid(panel)
+    style.grid(panel)
 
 
 def as_svg(figure: Figure) -> str:

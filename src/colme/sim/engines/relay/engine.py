@@ -73,7 +73,7 @@ class RelayTable(AlgorithmTable):
             expected = f"more agents than the {dishonest} that lie, or how many are to be drawn"
             raise ConfigError("measured", self.measured, expected)
 
-    def asked(self, world: World) -> int | list[int]:
+    def evaluated(self, world: World) -> int | list[int]:
         """Return how many agents are evaluated, or which."""
         if isinstance(self.measured, list):
             return self.measured
@@ -119,7 +119,7 @@ class RelayEngine(Engine):
                 names,
                 level,
                 squares=table.variance == "released",
-                asked=table.asked(world),
+                evaluated=table.evaluated(world),
                 capacity=table.capacity,
                 hop=table.hop,
             )
