@@ -20,7 +20,7 @@ from colme.cli.running import Cluster, Force, Seed, Threads, Workers, run_shown,
 from colme.cli.tables import show
 from colme.errors import ConfigError
 from colme.experiment.folder import require_writable
-from colme.report import looks
+from colme.report import style
 from colme.sim.scenario import Scenario
 from colme.sim.simulation import Simulation
 from research import cells
@@ -146,17 +146,17 @@ def worst_and_least(verdicts: Sequence[Verdict]) -> Figure | None:
         for one in drawn:
             if one.what.startswith(words):
                 _draw(panel, cells.index(one.cell), one)
-        looks.grid(panel)
+        style.grid(panel)
     worst.set_xscale("log")
     worst.set_xticks([0.5, 1, 2, 4], ["0.5", "1", "2", "4"])
     worst.minorticks_off()
-    worst.axvline(1, color=looks.LOCAL.colour, linestyle=looks.LOCAL.line, lw=1.2)
+    worst.axvline(1, color=style.LOCAL.colour, linestyle=style.LOCAL.line, lw=1.2)
     worst.set_xlabel("Worst MSE / Local in any recorded round")
     least.set_xlabel("Least coverage of 95% intervals")
     worst.set_yticks(range(len(cells)), cells)
     worst.set_ylim(len(cells) - 0.5, -0.5)
     figure.legend(handles=_legend(), loc="outside lower center", ncols=5, fontsize=9)
-    looks.head(figure, "Where relay might do harm: estimates, 95% intervals, and bars", "")
+    style.head(figure, "Where relay might do harm: estimates, 95% intervals, and bars", "")
     return figure
 
 

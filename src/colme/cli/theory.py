@@ -19,7 +19,7 @@ from colme.cli.values import numbers, words
 from colme.planner import AlgorithmName, Forecast, Point, Question, forecast
 from colme.privacy.words import level
 from colme.report import curves
-from colme.report.prospects import over_samples
+from colme.report.forecast import over_samples
 from colme.sim.graphs import random_component_sizes
 from colme.theory import Prospect
 

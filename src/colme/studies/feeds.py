@@ -8,12 +8,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from colme.experiment.streams import Stream, generator
 from colme.sim.engines import World
 from colme.sim.feeds import Given
 from colme.studies.inquiry import Inquiry, fed_rows
 from colme.studies.sites import FloatArray
-
-_DRAWS, _SPLITS = 31, 32  # random streams; those before are the simulator's
 
 
 class SiteFeed(Given):
@@ -41,7 +40,7 @@ class Resampled(SiteFeed):
         self._sizes = sites.counts
         self._starts = np.cumsum(self._sizes) - self._sizes
         self._generators = [
-            np.random.default_rng([question.seed, _DRAWS, number]) for number in world.numbers
+            generator(question.seed, Stream.STUDY_ROWS, number) for number in world.numbers
         ]
         self.truth = world.truth_at(0)
         self.blur = np.zeros(self.truth.shape)
@@ -51,8 +50,8 @@ class Resampled(SiteFeed):
         """Draw the rounds first .. last, which follow those drawn before."""
         counts = np.arange(first, last + 1)
         taken = np.empty((counts.size, *self._total.shape))
-        for run, generator in enumerate(self._generators):
-            drawn = (generator.random((counts.size, self._sizes.size)) * self._sizes).astype(int)
+        for run, lots in enumerate(self._generators):
+            drawn = (lots.random((counts.size, self._sizes.size)) * self._sizes).astype(int)
             taken[:, :, run] = self._flat[self._starts + drawn]
         totals = self._total + np.cumsum(taken, axis=0)
         self._total = totals[-1]
@@ -73,10 +72,10 @@ class Replayed(SiteFeed):
         self.truth, self.blur = np.zeros(shape), np.zeros(shape)
         self._totals = np.zeros((int(fed.sum()), len(numbers)))
         for run, number in enumerate(numbers):
-            generator = np.random.default_rng([question.seed, _SPLITS, number])
+            lots = generator(question.seed, Stream.STUDY_HALVES, number)
             for a, values in enumerate(sites.values):
                 chosen = np.zeros(values.size, np.bool_)
-                chosen[generator.choice(values.size, int(fed[a]), replace=False)] = True
+                chosen[lots.choice(values.size, int(fed[a]), replace=False)] = True
                 own, held = values[chosen] - sites.midpoint, values[~chosen] - sites.midpoint
                 start = self._starts[a]
                 self._totals[start : start + own.size, run] = np.cumsum(own)

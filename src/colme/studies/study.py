@@ -15,6 +15,7 @@ from colme import plugins
 from colme.errors import ConfigError
 from colme.experiment.folder import Arrays
 from colme.experiment.run import Experiment, Report, run
+from colme.experiment.streams import Stream, generator
 from colme.graph import IntArray
 from colme.sim.batch import Batch
 from colme.sim.engines import (
@@ -36,8 +37,6 @@ from colme.studies.inquiry import ASKED, Inquiry, recorded
 from colme.studies.read import read
 from colme.studies.result import FILES, TITLE, StudyResult
 from colme.studies.sites import FloatArray, links_of, sites_of
-
-_GRAPH, _NOISE, _TURNS = 33, 34, 35  # random streams
 
 BYTES_OF_SITE = 600
 """Memory that a site takes in a run at one epsilon, for each site that it hears of."""
@@ -113,7 +112,7 @@ class StudyExperiment(Experiment[Runs, StudyResult]):
     def _world(self, rounds: IntArray, numbers: range) -> World:
         """Give every site a mean of its own; all have one class, as nothing else is known."""
         question, sites = self.question, self.question.sites
-        graph = question.links.draw([question.seed, _GRAPH, numbers[0]])
+        graph = question.links.draw([question.seed, Stream.STUDY_GRAPH, numbers[0]])
         setting = Setting(
             agents=len(sites.names),
             degree=float(graph.degrees.mean()),
@@ -150,15 +149,16 @@ class StudyExperiment(Experiment[Runs, StudyResult]):
             return table
         question, sites = self.question, len(self.question.sites.names)
         number = min(sites, max(ASKED, -(-sites // len(self.parts()))))
-        turns = np.random.default_rng([question.seed, _TURNS]).permutation(sites)
+        turns = generator(question.seed, Stream.STUDY_EVALUATED).permutation(sites)
         chosen = np.roll(turns, -(first // self._lanes) * number)[:number]
         return table.model_copy(update={"measured": sorted(chosen.tolist())})
 
     def _feed(self, world: World, engines: Sequence[Engine]) -> SiteFeed:
         question, noise = self.question, []
         if any(isinstance(engine, PaperEngine) for engine in engines):
-            seeds = ([question.seed, _NOISE, run] for run in world.numbers)
-            noise = [np.random.default_rng(seed) for seed in seeds]
+            noise = [
+                generator(question.seed, Stream.STUDY_NOISE, run) for run in world.numbers
+            ]
         kind = FEEDS.get(question.mode) or plugins.load("mode", question.mode)
         feed: SiteFeed = kind(question, world, noise)
         return feed
