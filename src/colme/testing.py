@@ -19,9 +19,9 @@ from colme.rules.decision import DecisionRule, ThresholdRule
 from colme.rules.release import Profile, Release
 
 if TYPE_CHECKING:
-    from colme.sim.engines.engine import Cell, Record
     import xarray as xr
 
+    from colme.sim.engines.engine import Cell, Record
     from colme.sim.prepare import Prepared
 
 CASES = 100

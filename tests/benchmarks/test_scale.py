@@ -7,6 +7,7 @@ import pytest
 
 from benchmarks import scale
 from benchmarks.__main__ import run
+from colme.sim.batch import Batch
 from colme.sim.engines import LargeEngine
 from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario

@@ -138,5 +138,5 @@ def test_where_nobody_answers_is_said_in_bounded_time(
     monkeypatch.setattr(cluster, "PATIENCE", 0.2)
     assert run(["simulate", "--runs", "2", "--json", "--cluster", "tcp://127.0.0.1:1"]) == BAD_INPUT
     told = capsys.readouterr().err
-    assert told.startswith("colme: cluster: saw 'tcp://127.0.0.1:1', expected a Dask scheduler")
+    assert told.startswith("colme: --cluster: saw 'tcp://127.0.0.1:1', expected a Dask scheduler")
     assert len(told.splitlines()) == 1

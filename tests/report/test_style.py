@@ -31,7 +31,7 @@ FIGURES: dict[str, Callable[[xr.Dataset], Figure]] = {
 
 
 @pytest.fixture(scope="module")
-def result() -> Results:
+def result() -> xr.Dataset:
     scenario = Scenario.build(
         agents=20,
         graph={"degree": 4},
@@ -50,7 +50,7 @@ def told(figure: Figure) -> dict[str, Line2D]:
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_local_and_ideal_look_the_same_everywhere(name: str, result: Results) -> None:
+def test_local_and_ideal_look_the_same_everywhere(name: str, result: xr.Dataset) -> None:
     """In colour and in line, and like nothing else."""
     lines = told(FIGURES[name](result))
     for pen in (LOCAL, IDEAL):
@@ -63,7 +63,7 @@ def test_local_and_ideal_look_the_same_everywhere(name: str, result: Results) ->
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_every_algorithm_is_drawn_and_told(name: str, result: Results) -> None:
+def test_every_algorithm_is_drawn_and_told(name: str, result: xr.Dataset) -> None:
     """The sixth as the first: Figure 2 used to leave out all after the fourth."""
     figure = FIGURES[name](result)
     labels = told(figure)
@@ -75,7 +75,7 @@ def test_every_algorithm_is_drawn_and_told(name: str, result: Results) -> None:
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_figures_have_titles_bands_capitals_and_one_infinity(name: str, result: Results) -> None:
+def test_figures_have_titles_bands_capitals_and_one_infinity(name: str, result: xr.Dataset) -> None:
     figure = FIGURES[name](result)
     assert figure.get_suptitle()
     assert any("ε = ∞" in label for label in told(figure))

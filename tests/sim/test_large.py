@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from colme.sim import kernel
+from colme.sim.batch import Batch
 from colme.sim.engines import LargeEngine, PaperEngine, large
 from colme.sim.kernel import UNIFORM, Origin, draw, form_of
 from colme.sim.kernel.generator import leap_over, leapt

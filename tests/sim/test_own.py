@@ -178,12 +178,12 @@ rule = "my_rules:STRICT"
 def test_another_field_is_another_study(tmp_path: Path) -> None:
     """Its identity is its name plus its fields: a checkpoint of one is not taken for another's."""
 
-    def checkpoint(errors: float) -> Checkpoint:
+    def identity(errors: float) -> dict[str, Any]:
         algorithms = [{"algorithm": "paper", "rule": WithinErrors(errors)}]
-        return Checkpoint.of(Scenario.build(**SMALL, algorithms=algorithms), tmp_path)
+        return Scenario.build(**SMALL, algorithms=algorithms).identity_fields()
 
-    assert checkpoint(2.0) == checkpoint(2.0)
-    assert checkpoint(2.0) != checkpoint(2.5)
+    assert identity(2.0) == identity(2.0)
+    assert identity(2.0) != identity(2.5)
 
 
 @pytest.mark.parametrize(

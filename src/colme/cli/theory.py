@@ -16,6 +16,7 @@ from colme.algorithms import resolved
 from colme.cli import running
 from colme.cli.tables import show
 from colme.cli.values import numbers, words
+from colme.experiment.folder import require_writable
 from colme.planner import AlgorithmName, Forecast, Point, Question, forecast
 from colme.privacy.words import level
 from colme.report import curves
