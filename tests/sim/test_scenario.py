@@ -10,7 +10,6 @@ import pytest
 
 from colme.errors import ConfigError
 from colme.protocol.rounds.paper import Paper
-from colme.protocol.rounds.tracking import Tracking
 from colme.relay import Relay
 from colme.rules.bernstein import bounded_parameter
 from colme.rules.consensus import theorem_alpha
@@ -21,7 +20,8 @@ from colme.rules.decision import (
     TightBernstein,
     nearest_paper_theta,
 )
-from colme.sim.engines import PaperTable, RelayTable, TrackingTable
+from colme.rules.release import Blocks
+from colme.sim.engines import PaperTable, RelayTable
 from colme.sim.figures.presets import PAPER
 from colme.sim.graphs import RandomRegular
 from colme.sim.scenario import Scenario
@@ -106,33 +106,23 @@ def test_a_rules_name_stands_for_the_papers_algorithm_with_it() -> None:
 def test_objects_of_the_library_are_algorithms_of_a_scenario() -> None:
     given = [
         Paper(rule=TightBernstein(), alpha=theorem_alpha),
-        Tracking(release_squares=True),
         Relay(capacity=50),
     ]
-    first, second, third = Scenario.build(algorithms=given).algorithms
+    first, second = Scenario.build(algorithms=given).algorithms
     assert isinstance(first, PaperTable)
     assert (first.rule, first.alpha, first.label) == (TightBernstein(), "theorem", "paper, tight")
-    assert isinstance(second, TrackingTable)
-    assert second.variance == "released"
-    assert isinstance(third, RelayTable)
-    assert (third.variance, third.capacity) == ("released", 50)
+    assert isinstance(second, RelayTable)
+    assert (second.variance, second.capacity) == ("released", 50)
     assert labels("paper", Paper()) == ["paper", "paper, bernstein"]  # tuned, and one for all
     with pytest.raises(ConfigError, match=r"algorithms.0.algorithm: saw Paper"):
-        Scenario.build(algorithms=[Paper(release_squares=True)])
+        Scenario.build(algorithms=[Paper(schedule=Blocks(1.0))])
 
 
-@pytest.mark.parametrize(
-    ("fields", "text"),
-    [
-        ({"algorithms": [{"algorithm": "tracking", "theta": "paper"}]}, "theta"),
-        ({"algorithms": [{"algorithm": "tracking", "delta": 0.1}]}, "delta"),
-    ],
-)
-def test_an_option_that_tracking_does_not_have_is_an_error(
-    fields: dict[str, object], text: str
-) -> None:
-    with pytest.raises(ConfigError, match=f"^algorithms.0.{text}: 'tracking' has none"):
-        Scenario.build(**fields)
+@pytest.mark.parametrize("given", ["tracking", {"algorithm": "tracking", "variance": "released"}])
+def test_a_retired_algorithm_names_its_successor(given: object) -> None:
+    with pytest.raises(ConfigError, match="'relay'") as caught:
+        Scenario.build(algorithms=[given])
+    assert (caught.value.field, caught.value.seen) == ("algorithms.0.algorithm", "tracking")
 
 
 @pytest.mark.parametrize(
@@ -162,7 +152,7 @@ def test_nor_has_what_is_recommended_options_of_others(
         ({"algorithms": [{"algorithm": "local", "delta": 1}]}, "0.delta: 'local' has none"),
         ({"algorithms": [{"algorithm": "c-colme", "depth": 1}]}, "0.depth: 'c-colme' has none"),
         ({"algorithms": [{"algorithm": "magic"}]}, "algorithms.0.algorithm: saw 'magic', expected"),
-        ({"algorithms": ["trackin"]}, "algorithms.0.algorithm: saw 'trackin', .*'tracking', perh"),
+        ({"algorithms": ["relai"]}, "algorithms.0.algorithm: saw 'relai', .*'relay', perh"),
         ({"algorithms": [{"algorithm": "paper", "rule": "magic"}]}, "algorithms.0.rule: saw 'magi"),
         ({"algorithms": [{"rule": "bernstien"}]}, "algorithms.0.*'bernstein', perhaps"),
         (
