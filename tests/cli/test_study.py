@@ -59,7 +59,7 @@ def test_people_are_told_what_was_left_out_and_what_it_is_worth(
     assert run([*wide, "--algorithm", "relay,local"]) == 0
     printed = capsys.readouterr().out
     assert "Not used: 1 row whose hours is not a finite number: row 242 ('late')." in printed
-    assert "Left out, 1 with fewer than 20 rows: lonely (1)." in printed
+    assert "Left out: 1 with fewer than 20 rows: lonely (1)." in printed
     assert "Warning: The bounds -50 to 50 are 13 times as wide as the data" in printed
     assert "relay, epsilon 1: at no count is it clearly better than staying alone." in printed
     assert "Privacy" in (out / "study.html").read_text()
@@ -67,22 +67,24 @@ def test_people_are_told_what_was_left_out_and_what_it_is_worth(
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("changed", "field"),
     [
-        ("--value minutes", "a column of the data: one of who, hours"),
-        ("--bounds 0", "two finite numbers"),
-        ("--bounds low,high", "numbers separated by commas"),
-        ("--min-samples 31", "two or more"),
-        ("--edges nowhere.txt", "a text file to read"),
-        ("--mode replay --algorithm paper", "expected none: a replay has as many"),
-        ("--time when", "mode replay"),
+        ("--value minutes", "value"),
+        ("--bounds 0", "bounds"),
+        ("--bounds low,high", "--bounds"),
+        ("--min-samples 31", "sites"),
+        ("--edges nowhere.txt", "edges"),
+        ("--mode replay --algorithm paper", "samples"),
+        ("--time when", "time"),
     ],
 )
 def test_what_can_not_be_is_refused_in_a_line(
-    table: Path, capsys: pytest.CaptureFixture[str], changed: str, told: str
+    table: Path, capsys: pytest.CaptureFixture[str], changed: str, field: str
 ) -> None:
     assert run(["study", str(table), *asked(changed), "--json"]) == 2
-    assert told in capsys.readouterr().err
+    printed = capsys.readouterr().err
+    assert printed.startswith(f"colme: {field}: ")
+    assert printed.count("\n") == 1
 
 
 def test_an_interruption_says_that_the_same_command_goes_on(

@@ -5,7 +5,7 @@ What computes is imported when the command runs: its help takes no compiler.
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -18,7 +18,7 @@ from colme.cli.progress import progress
 from colme.cli.running import Seed, Threads
 from colme.cli.tables import show
 from colme.cli.values import numbers, words
-from colme.cli.workers import Cluster, Workers
+from colme.cli.workers import Cluster
 from colme.privacy.words import level
 from colme.studies import MIN_SAMPLES, RUNS, SAMPLES
 
@@ -108,56 +108,30 @@ def study(
     Everything is computed on this machine, unless there is a --cluster: its workers receive all
     rows.
     """
-    options = {
-        "site": site,
-        "value": value,
-        "bounds": numbers("--bounds", bounds),
-        "epsilon": numbers("--epsilon", epsilon),
-        "mode": mode,
-        "time": time,
-        "min_samples": min_samples,
-        "degree": degree,
-        "edges": edges,
-        "algorithm": words(algorithm),
-        "samples": samples,
-        "runs": runs,
-        "seed": seed,
-    }
-    _run(
-        data,
-        options,
-        command="study",
-        out=out,
-        threads=threads,
-        cluster=cluster,
-        force=force,
-        as_json=as_json,
-        label=data.name,
-    )
-
-
-def _run(
-    data: Any,
-    options: dict[str, Any],
-    *,
-    command: str,
-    out: Path | None,
-    threads: int | None,
-    cluster: Workers | None,
-    force: bool,
-    as_json: bool,
-    label: str,
-    title: str | None = None,
-) -> None:
     from colme.studies import studying
     from colme.studies.result import FILES
     from colme.studies.runner import kept_in, work
 
     running.require_one(threads, cluster)
-    question = studying.prepare(data, **options)
+    question = studying.prepare(
+        data,
+        site=site,
+        value=value,
+        bounds=numbers("--bounds", bounds),
+        epsilon=numbers("--epsilon", epsilon),
+        mode=mode,
+        time=time,
+        min_samples=min_samples,
+        degree=degree,
+        edges=edges,
+        algorithm=words(algorithm),
+        samples=samples,
+        runs=runs,
+        seed=seed,
+    )
     folder, kept = None, None
     if out is not None:
-        asked = {"command": command, **question.facts}
+        asked = {"command": "study", **question.facts}
         folder = Folder.claim(out, asked, results=FILES, force=force)
         if folder.done:
             _show_again(folder, as_json=as_json)
@@ -165,10 +139,10 @@ def _run(
         kept = kept_in(question, out)
     if cluster is not None:
         cluster.warn_of_rows()
-    with interruptible(kept), progress(label, work(question)) as report:
+    with interruptible(kept), progress(data.name, work(question)) as report:
         executor = None if cluster is None else cluster.executor
         result = studying.answer(
-            question, out=out, threads=threads, executor=executor, report=report, title=title
+            question, out=out, threads=threads, executor=executor, report=report
         )
     paths = [] if out is None else result.save(out)
     if folder is not None:

@@ -153,7 +153,7 @@ def bounds_of(given: Any) -> tuple[float, float]:
 
 
 def _numbers(given: Any) -> list[float]:
-    """None where some are none."""
+    """Return the values as floats, or an empty list if any is not a number."""
     try:
         return [float(one) for one in given]
     except (TypeError, ValueError):
