@@ -30,7 +30,7 @@ def test_no_two_streams_coincide_whatever_their_indices(seed: int) -> None:
 def test_streams_are_numbered_in_one_file() -> None:
     """A node's made-up samples are no experiment's."""
     root = Path(colme.__file__).parent
-    others = {"node/samples/feeds.py", "sim/kernel/pooled_arrays.py"}
+    others = {"node/samples/feeds.py"}
     found = {
         path.relative_to(root).as_posix()
         for path in root.rglob("*.py")
