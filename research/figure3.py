@@ -1,4 +1,4 @@
-"""Figure 3, which the paper does not have: relay beside tracking and the paper's own.
+"""Figure 3, which the paper does not have: relay beside the paper's own.
 
 A panel for each degree and epsilon, a page for each of gain, error and traffic.
 """
@@ -40,7 +40,6 @@ QUICK_RUNS, QUICK_ROUNDS = 32, 4_000
 
 ALGORITHMS = [
     {"algorithm": "paper"},
-    {"algorithm": "tracking"},
     {"algorithm": "relay", "measured": MEASURED},
 ]
 
@@ -60,7 +59,7 @@ def figure3(
     cluster: Cluster = None,
     force: Force = False,
 ) -> None:
-    """Figure 3, beyond the paper: relay beside tracking and the paper's own.
+    """Figure 3, beyond the paper: relay beside the paper's own.
 
     Same setting, same privacy, same graphs: error as a multiple of Local (figure3), error itself
     (figure3-error) and bytes per edge and round (figure3-traffic).

@@ -17,7 +17,6 @@ COMMANDS = [
     "simulate --json",
     "reproduce comparison --out {0}",
     "reproduce figure1 --out {0}",
-    "reproduce figure2 --out {0}",
     "study x.csv --site a --value b --bounds 0,1 --epsilon 1 --json",
 ]
 SMALL = "simulate --agents 20 --degree 4 --algorithm oracle"

@@ -126,7 +126,6 @@ def test_choices_are_answered_with_a_network_and_curves(server: ExplorerServer) 
         assert curves["number"] == chosen["number"]
         assert [one["name"] for one in curves["errors"]] == [
             "relay",
-            "tracking",
             "paper",
             "local",
             "ideal",
