@@ -1,4 +1,4 @@
-"""Figure 3, which the paper does not have: relay beside tracking and the paper's own.
+"""Figure 3, which the paper does not have: relay beside the paper's own.
 
 A panel for each degree and epsilon, a page for each of gain, error and traffic.
 """
@@ -49,7 +49,6 @@ QUICK_RUNS, QUICK_ROUNDS = 32, 4_000
 
 ALGORITHMS = [
     {"algorithm": "paper"},
-    {"algorithm": "tracking"},
     {"algorithm": "relay", "measured": MEASURED},
 ]
 

@@ -1,7 +1,8 @@
 """xr.Dataset for people: in a notebook, as a table, as CSV."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -67,48 +68,20 @@ def test_the_command_writes_csv_besides(tmp_path: Path) -> None:
     assert path.read_text().startswith("algorithm,epsilon,degree,t,mse,")
 
 
-class Cell:
-    """What a notebook has been asked to show."""
+@pytest.mark.parametrize(("notebook", "report"), [(True, None), (True, print), (False, None)])
+def test_a_notebook_gets_a_progress_bar_unless_somebody_reports(
+    notebook: bool, report: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[str] = []
 
-    def __init__(self) -> None:
-        self.shown: list[str] = []
+    @contextmanager
+    def progress(label: str, total: int) -> Iterator[Any]:
+        shown.append(label)
+        yield lambda _: None
 
-    def display(self, html: str, *, display_id: bool) -> "Cell":
-        assert display_id
-        self.shown.append(html)
-        return self
-
-    def update(self, html: str) -> None:
-        self.shown.append(html)
-
-
-@pytest.fixture
-def notebook(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], Cell]:
-    def begin(shell: Any) -> Cell:
-        cell = Cell()
-        ipython, display = ModuleType("IPython"), ModuleType("IPython.display")
-        ipython.get_ipython = lambda: shell  # type: ignore[attr-defined]
-        display.display, display.HTML = cell.display, str  # type: ignore[attr-defined]
-        monkeypatch.setitem(sys.modules, "IPython", ipython)
-        monkeypatch.setitem(sys.modules, "IPython.display", display)
-        return cell
-
-    return begin
-
-
-def test_a_notebook_gets_a_progress_bar(notebook: Callable[[Any], Cell]) -> None:
-    cell = notebook(SimpleNamespace(kernel=object()))
-    simulate(STUDY)
-    assert cell.shown[0].endswith(" 0%")
-    assert cell.shown[-1].endswith(" 100%")
-    assert 2 <= len(cell.shown) <= 101
-
-
-def test_nobody_else_gets_one(notebook: Callable[[Any], Cell]) -> None:
-    """Not in a terminal's IPython, and not where somebody reports on their own."""
-    in_terminal = notebook(SimpleNamespace())
-    simulate(STUDY)
-    assert in_terminal.shown == []
-    elsewhere = notebook(SimpleNamespace(kernel=object()))
-    simulate(STUDY, report=lambda _: None)
-    assert elsewhere.shown == []
+    shell = SimpleNamespace(kernel=object()) if notebook else SimpleNamespace()
+    ipython = SimpleNamespace(get_ipython=lambda: shell)
+    monkeypatch.setitem(sys.modules, "IPython", ipython)  # type: ignore[arg-type]
+    monkeypatch.setattr("colme.sim.simulation.progress", progress)
+    simulate(STUDY, report=report)
+    assert shown == (["simulating"] if notebook and report is None else [])

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from colme import __version__
 from colme.config import Table
-from colme.experiment.streams import Stream, generator
+from colme.experiment.streams import RandomStream, generator
 from colme.sim.scenario import Scenario
 
 MOST_IN_A_NETWORK = 60
@@ -49,7 +49,7 @@ class Choices(Table):
     """The standard deviation of samples within a class."""
     bounds: float = Field(1.2, ge=1, le=10)
     """How wide the public bounds are, as a multiple of the range of all data."""
-    algorithm: Literal["relay", "tracking", "paper"] = "relay"
+    algorithm: Literal["relay", "paper"] = "relay"
     """Of the network; the curves have all of them."""
     rounds: int = Field(500, ge=20, le=5000)
     """Samples of each agent, up to where the curves go."""
@@ -74,7 +74,7 @@ class Choices(Table):
         """The class of each agent, in an order that says nothing of who is whose neighbour."""
         first = max(round(self.largest * self.agents), -(-self.agents // self.classes))
         others = [1 + number % (self.classes - 1) for number in range(self.agents - first)]
-        lots = generator(self.seed, Stream.EXPLORER_CLASSES)
+        lots = generator(self.seed, RandomStream.EXPLORER_CLASSES)
         return [int(one) for one in lots.permutation([0] * first + others)]
 
     def scenario(self) -> Scenario:
@@ -94,7 +94,7 @@ class Choices(Table):
             runs=RUNS,
             seed=self.seed,
             # As the library has them: relay knows no variance beforehand.
-            algorithms=[{"algorithm": "relay", "variance": "released"}, "tracking", "paper"],
+            algorithms=[{"algorithm": "relay", "variance": "released"}, "paper"],
         )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from colme.experiment.streams import Stream, generator
+from colme.experiment.streams import RandomStream, generator
 from colme.sim.engines import World
 from colme.sim.feeds import Given
 from colme.studies.inquiry import Inquiry, fed_rows
@@ -40,7 +40,7 @@ class Resampled(SiteFeed):
         self._sizes = sites.counts
         self._starts = np.cumsum(self._sizes) - self._sizes
         self._generators = [
-            generator(question.seed, Stream.STUDY_ROWS, number) for number in world.numbers
+            generator(question.seed, RandomStream.STUDY_ROWS, number) for number in world.numbers
         ]
         self.truth = world.truth_at(0)
         self.blur = np.zeros(self.truth.shape)
@@ -72,7 +72,7 @@ class Replayed(SiteFeed):
         self.truth, self.blur = np.zeros(shape), np.zeros(shape)
         self._totals = np.zeros((int(fed.sum()), len(numbers)))
         for run, number in enumerate(numbers):
-            lots = generator(question.seed, Stream.STUDY_HALVES, number)
+            lots = generator(question.seed, RandomStream.STUDY_HALVES, number)
             for a, values in enumerate(sites.values):
                 chosen = np.zeros(values.size, np.bool_)
                 chosen[lots.choice(values.size, int(fed[a]), replace=False)] = True

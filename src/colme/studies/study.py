@@ -15,7 +15,7 @@ from colme import plugins
 from colme.errors import ConfigError
 from colme.experiment.folder import Arrays
 from colme.experiment.run import Experiment, Report, run
-from colme.experiment.streams import Stream, generator
+from colme.experiment.streams import RandomStream, generator
 from colme.graph import IntArray
 from colme.sim.batch import Batch
 from colme.sim.engines import (
@@ -112,7 +112,7 @@ class StudyExperiment(Experiment[Runs, StudyResult]):
     def _world(self, rounds: IntArray, numbers: range) -> World:
         """Give every site a mean of its own; all have one class, as nothing else is known."""
         question, sites = self.question, self.question.sites
-        graph = question.links.draw([question.seed, Stream.STUDY_GRAPH, numbers[0]])
+        graph = question.links.draw([question.seed, RandomStream.STUDY_GRAPH, numbers[0]])
         setting = Setting(
             agents=len(sites.names),
             degree=float(graph.degrees.mean()),
@@ -149,14 +149,14 @@ class StudyExperiment(Experiment[Runs, StudyResult]):
             return table
         question, sites = self.question, len(self.question.sites.names)
         number = min(sites, max(ASKED, -(-sites // len(self.parts()))))
-        turns = generator(question.seed, Stream.STUDY_EVALUATED).permutation(sites)
+        turns = generator(question.seed, RandomStream.STUDY_EVALUATED).permutation(sites)
         chosen = np.roll(turns, -(first // self._lanes) * number)[:number]
         return table.model_copy(update={"measured": sorted(chosen.tolist())})
 
     def _feed(self, world: World, engines: Sequence[Engine]) -> SiteFeed:
         question, noise = self.question, []
         if any(isinstance(engine, PaperEngine) for engine in engines):
-            noise = [generator(question.seed, Stream.STUDY_NOISE, run) for run in world.numbers]
+            noise = [generator(question.seed, RandomStream.STUDY_NOISE, run) for run in world.numbers]
         kind = FEEDS.get(question.mode) or plugins.load("mode", question.mode)
         feed: SiteFeed = kind(question, world, noise)
         return feed
@@ -292,7 +292,7 @@ def study(
     the truth, and feeds the others in their order (that of the column `time`, or of the data) at
     each site's own pace. Sites with fewer than `min_samples` rows are left out. Everybody is
     everybody's neighbour unless there is a `degree`, or `edges`: pairs of sites, or a file of them.
-    `algorithm`: relay, tracking, paper or one of its rules, local; one or several. None of them is
+    `algorithm`: relay, paper or one of its rules, local; one or several. None of them is
     told a variance.
 
     `executor`: whoever computes the batches instead of threads, to the same bits. All rows are sent
