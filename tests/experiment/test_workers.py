@@ -115,7 +115,19 @@ def test_a_process_that_ends_is_told_and_parts_stay(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_processes_of_a_command_give_the_same_result(tmp_path: Path) -> None:
-    small = "simulate --agents 20 --degree 4 --algorithm oracle --rounds 50 --runs 8".split()
+    small = [
+        "simulate",
+        "--agents",
+        "20",
+        "--degree",
+        "4",
+        "--algorithm",
+        "oracle",
+        "--rounds",
+        "50",
+        "--runs",
+        "8",
+    ]
     there = [sys.executable, "-m", "colme", *small, "--workers", "2", "--out", str(tmp_path)]
     subprocess.run(there, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     found = load(tmp_path)

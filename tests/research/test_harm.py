@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from colme.cli.app import run_app
-from colme.experiment.cluster import on_cluster
 from colme.sim.scenario import Scenario
 from research import cells, harm
 from research.__main__ import app

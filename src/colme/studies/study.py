@@ -156,7 +156,9 @@ class StudyExperiment(Experiment[Runs, StudyResult]):
     def _feed(self, world: World, engines: Sequence[Engine]) -> SiteFeed:
         question, noise = self.question, []
         if any(isinstance(engine, PaperEngine) for engine in engines):
-            noise = [generator(question.seed, RandomStream.STUDY_NOISE, run) for run in world.numbers]
+            noise = [
+                generator(question.seed, RandomStream.STUDY_NOISE, run) for run in world.numbers
+            ]
         kind = FEEDS.get(question.mode) or plugins.load("mode", question.mode)
         feed: SiteFeed = kind(question, world, noise)
         return feed
