@@ -11,9 +11,9 @@ if TYPE_CHECKING:  # for those who check types; what makes a name one of the pac
     from colme.inference.answer import posterior as posterior
     from colme.network import Network as Network
     from colme.node.node import Node as Node
-    from colme.planner import Forecast as Forecast
-    from colme.planner import Question as Question
-    from colme.planner import forecast as forecast
+    from colme.plan.forecast import Forecast as Forecast
+    from colme.plan.forecast import forecast as forecast
+    from colme.plan.question import Question as Question
     from colme.privacy.mechanism import SecureLaplace as SecureLaplace
     from colme.privacy.mechanism import SeededLaplace as SeededLaplace
     from colme.protocol.agent import Agent as Agent
@@ -41,7 +41,7 @@ _HOMES = {
     "Agent": "colme.protocol.agent",
     "Bernstein": "colme.rules.decision",
     "DecisionRule": "colme.rules.decision",
-    "Forecast": "colme.planner",
+    "Forecast": "colme.plan.forecast",
     "Graph": "colme.graph",
     "Network": "colme.network",
     "Node": "colme.node.node",
@@ -53,7 +53,7 @@ _HOMES = {
     "PowerTheta": "colme.rules.decision",
     "Profile": "colme.rules.release",
     "Prospect": "colme.theory",
-    "Question": "colme.planner",
+    "Question": "colme.plan.question",
     "Relay": "colme.relay",
     "Release": "colme.rules.release",
     "Scenario": "colme.sim.scenario",
@@ -62,7 +62,7 @@ _HOMES = {
     "Settings": "colme.protocol.settings",
     "ThresholdRule": "colme.rules.decision",
     "TightBernstein": "colme.rules.decision",
-    "forecast": "colme.planner",
+    "forecast": "colme.plan.forecast",
     "paper_theta": "colme.rules.decision",
     "posterior": "colme.inference.answer",
     "simulate": "colme.sim.study",
