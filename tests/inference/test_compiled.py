@@ -34,7 +34,7 @@ def test_answers_do_not_import_numba_unless_it_is_asked_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     pytest.importorskip("numba")
-    code = "import sys, colme.inference.answer; from colme.inference.compiled import bring_compiler"
+    code = "import sys, colme.inference.tables; from colme.inference.compiled import bring_compiler"
     assert run(f"{code}; print('numba' in sys.modules)") == "False"
     assert run(f"{code}; bring_compiler(); print('numba' in sys.modules)") == "True"
     monkeypatch.setattr(module, "find_spec", lambda name: None)

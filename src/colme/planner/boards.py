@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from colme.graph import Graph
 from colme.inference.answers import Owners, answers
 from colme.inference.compiled import bring_compiler
-from colme.inference.table import shares, tabulated
+from colme.inference.tables import shares, tabulated
 from colme.planner.question import FloatArray, IntArray, Question
 from colme.rules.release import laplace_scale
 from colme.rules.weighing import WeighedBlocks, blend, blocks
