@@ -21,8 +21,8 @@ from colme.cli.running import Out, Seed, ThreadsIfAsked
 from colme.cli.tables import show
 from colme.cli.workers import Cluster, processes
 from colme.privacy.words import level
-from colme.report import curves, looks
-from colme.report.looks import CLASS_IDEAL, IDEAL, LOCAL, Pen
+from colme.report import curves, style
+from colme.report.style import CLASS_IDEAL, IDEAL, LOCAL, Pen
 from colme.sim.figures import PAPER
 from colme.sim.figures.comparison import over_all_rounds
 from colme.sim.scenario import Scenario
@@ -191,39 +191,39 @@ def page(dataset: xr.Dataset, name: str) -> Figure:
     """A row for each degree, a column for each epsilon."""
     shown = PAGES[name]
     degrees, epsilons = dataset.degree.values, dataset.epsilon.values
-    pens = looks.pens([str(algorithm) for algorithm in dataset.algorithm.values])
+    pens = style.pens([str(algorithm) for algorithm in dataset.algorithm.values])
     size = (3.1 * len(epsilons) + 0.6, 2.9 * len(degrees) + 1.5)
     figure = Figure(figsize=size, layout="constrained")
     panels = figure.subplots(len(degrees), len(epsilons), squeeze=False, sharex=True, sharey=True)
     for row, degree in zip(panels, degrees, strict=True):
         for panel, epsilon in zip(row, epsilons, strict=True):
             _draw(panel, dataset.sel(degree=degree, epsilon=epsilon), shown, pens)
-            panel.set_title(f"{looks.epsilon_is(epsilon)},  r = {degree:g}")
+            panel.set_title(f"{style.epsilon_is(epsilon)},  r = {degree:g}")
         row[0].set_ylabel(shown.axis)
     for panel in panels[-1]:
         panel.set_xlabel("Samples of each agent, t")
     references = shown.references(dataset.isel(degree=0, epsilon=0))
     handles = [pen.handle(str(name)) for name, pen in pens.items()]
     handles += [pen.handle() for pen in references]
-    looks.legend_below(figure, handles, columns=max(3, int(size[0] // 2)))
-    told = [looks.setting(dataset, bands=name != "traffic"), "r: neighbours of each agent"]
-    looks.head(figure, shown.title, "; ".join(filter(None, told)))
+    style.legend_below(figure, handles, columns=max(3, int(size[0] // 2)))
+    told = [style.setting(dataset, bands=name != "traffic"), "r: neighbours of each agent"]
+    style.head(figure, shown.title, "; ".join(filter(None, told)))
     return figure
 
 
 def _draw(panel: Axes, data: xr.Dataset, shown: View, pens: Mapping[str, Pen]) -> None:
     t = data.t.values
     for pen, curve in shown.references(data).items():
-        looks.draw(panel, t, curve, pen)
+        style.draw(panel, t, curve, pen)
     # The last one drawn lies on top: the first that is named is the one to look at.
     for algorithm, pen in reversed(list(pens.items())):
         values, error = shown.of(data.sel(algorithm=algorithm))
-        looks.draw(panel, t, values, pen, error)
+        style.draw(panel, t, values, pen, error)
     panel.set_yscale("log")
-    looks.log_time(panel, t)
+    style.log_time(panel, t)
     if shown.top is not None:
         panel.set_ylim(top=shown.top)
     if not shown.powers:
         panel.yaxis.set_major_formatter("{x:,g}")
-    looks.grid(panel)
+    style.grid(panel)
     panel.spines[["top", "right"]].set_visible(False)

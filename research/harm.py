@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from rich.table import Table
+from rich.text import Text
 
 from colme.cli import running
 from colme.cli.folder import Folder, Force
@@ -20,7 +21,7 @@ from colme.cli.running import Out, Seed, ThreadsIfAsked
 from colme.cli.tables import show
 from colme.cli.workers import Cluster, Workers, processes
 from colme.errors import ConfigError
-from colme.report import looks
+from colme.report import style
 from colme.sim.scenario import Scenario
 from colme.sim.study import Checkpoint, work
 from research import cells
@@ -82,7 +83,7 @@ def harm(
     folder.finish(paths)
     passed = sum(line.meets_bar for line in lines)
     saved = [folder.said, *map(str, paths)]
-    console.print(f"{passed} of {len(lines)} pass. ", *saved, soft_wrap=True)
+    console.print(f"{passed} of {len(lines)} pass. ", *saved, soft_wrap=True, markup=False)
 
 
 def _studied(
@@ -118,7 +119,7 @@ def _table(lines: Sequence[Verdict]) -> Table:
     for line in lines:
         cell, *texts, verdict = _texts(line)
         colour = colours[line.word]
-        table.add_row("" if cell == before else cell, *texts, f"[{colour}]{verdict}[/{colour}]")
+        table.add_row("" if cell == before else cell, *texts, Text(verdict, colour))
         before = cell
     return table
 
@@ -149,17 +150,17 @@ def worst_and_least(verdicts: Sequence[Verdict]) -> Figure | None:
         for one in drawn:
             if one.what.startswith(words):
                 _draw(panel, cells.index(one.cell), one)
-        looks.grid(panel)
+        style.grid(panel)
     worst.set_xscale("log")
     worst.set_xticks([0.5, 1, 2, 4], ["0.5", "1", "2", "4"])
     worst.minorticks_off()
-    worst.axvline(1, color=looks.LOCAL.colour, linestyle=looks.LOCAL.line, lw=1.2)
+    worst.axvline(1, color=style.LOCAL.colour, linestyle=style.LOCAL.line, lw=1.2)
     worst.set_xlabel("Worst MSE / Local in any recorded round")
     least.set_xlabel("Least coverage of 95% intervals")
     worst.set_yticks(range(len(cells)), cells)
     worst.set_ylim(len(cells) - 0.5, -0.5)
     figure.legend(handles=_legend(), loc="outside lower center", ncols=5, fontsize=9)
-    looks.head(figure, "Where relay might do harm: estimates, two standard errors, and bars", "")
+    style.head(figure, "Where relay might do harm: estimates, two standard errors, and bars", "")
     return figure
 
 

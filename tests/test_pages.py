@@ -6,7 +6,7 @@ import pytest
 
 from colme.errors import InvalidValue
 from colme.pages import CHARTS, FORCES, POLICY, STYLES, asset, assets, is_own_host, is_own_origin
-from colme.report.looks import CLASS_IDEAL, IDEAL, LOCAL, pens
+from colme.report.style import CLASS_IDEAL, IDEAL, LOCAL, pens
 
 
 @pytest.mark.parametrize("name", [*STYLES, *CHARTS, *FORCES])

@@ -33,7 +33,7 @@ if TYPE_CHECKING:  # for those who check types; what makes a name one of the pac
     from colme.rules.release import Release as Release
     from colme.sim.scenario import Scenario as Scenario
     from colme.sim.study import simulate as simulate
-    from colme.studies import study as study
+    from colme.studies.studying import study as study
     from colme.theory import Prospect as Prospect
 
 __version__ = "0.2.0"
@@ -68,7 +68,7 @@ _HOMES = {
     "paper_theta": "colme.rules.decision",
     "posterior": "colme.inference.tables",
     "simulate": "colme.sim.study",
-    "study": "colme.studies",
+    "study": "colme.studies.studying",
 }
 """Imported when they are asked for: `import colme` waits neither for numpy nor for a compiler."""
 

@@ -1,4 +1,8 @@
-"""Things of a user's own, by name: `module:attribute` in a configuration, and back."""
+"""Custom rules, baselines and engines: from `module:attribute` to the object, and its identity.
+
+The identity of a rule is its name and its fields (`plain_rule`); neighbours compare it. What a
+computation depends on is more: the source of every module that defines it, too (`sources`).
+"""
 
 import hashlib
 import importlib
@@ -10,6 +14,7 @@ from math import inf
 from pathlib import Path
 from types import FunctionType
 from typing import Any
+from uuid import uuid4
 
 from colme.errors import ConfigError, one_of
 from colme.rules.decision import RULES, DecisionRule, PowerTheta, require_sound, theta_from
@@ -19,16 +24,16 @@ OBJECT = "object"
 
 
 def is_own(text: object) -> bool:
-    """Whether it names something of the user's own."""
+    """Return whether it names something of the user's own."""
     return isinstance(text, str) and ":" in text
 
 
 searched: list[str] = []
-"""Folders that were asked for: whoever computes elsewhere has to look there too."""
+"""Folders given to `search_in`: a worker in another process has to search them, too."""
 
 
 def search_in(folder: Path) -> None:
-    """Look for modules there too: beside the file that names them."""
+    """Search a folder for modules, too: the one with the file that names them."""
     # At the end: a folder of scenarios must not shadow an installed module.
     place = str(folder.absolute())
     if place not in sys.path:
@@ -38,10 +43,11 @@ def search_in(folder: Path) -> None:
 
 
 def load(field: str, text: str) -> Any:
-    """What `module:attribute` names."""
+    """Return what `module:attribute` names; `field` is the one that errors are about."""
     module, _, attribute = text.partition(":")
     try:
         found: Any = importlib.import_module(module)
+        source_digest(module)  # before anybody edits the file
         for name in attribute.split("."):
             found = getattr(found, name)
     except Exception as error:  # whatever a module of the user's own raises while it is imported
@@ -52,14 +58,22 @@ def load(field: str, text: str) -> Any:
 
 
 def sources(value: Any) -> dict[str, str]:
-    """Return name and digest of every module of the user's own that plain data name.
+    """Return name and digest of the source of everything of the user's own that plain data name.
 
     These are the modules of each `module:attribute` among `value`'s rules, algorithms and objects,
-    and those of the classes that it derives from. Modules of colme and of the standard library
-    are left out: their versions tell them apart.
+    and those of the classes that it derives from; in a session that has no file, what was typed.
+    Modules of colme and of the standard library are left out: their versions tell them apart.
     """
-    modules = dict.fromkeys(one for text in names_in(value) for one in _modules_of(text))
-    return {name: source_digest(name) for name in sorted(modules) if not _is_installed(name)}
+    found: dict[str, str] = {}
+    for text in names_in(value):
+        kind = _kind_of(text)
+        bases = getattr(kind, "__mro__", ())
+        modules = {text.partition(":")[0], *(base.__module__ for base in bases)}
+        own = {name for name in modules if not _is_installed(name)}
+        found |= {name: source_digest(name) for name in own}
+        if any(found[name] == "" for name in own):
+            found[text] = _typed_digest(kind)
+    return dict(sorted(found.items()))
 
 
 def names_in(value: Any, key: str = "") -> Iterator[str]:
@@ -74,14 +88,24 @@ def names_in(value: Any, key: str = "") -> Iterator[str]:
         yield value
 
 
-def _modules_of(text: str) -> Iterator[str]:
+def _kind_of(text: str) -> Any:
+    """Return the class or function that a name stands for, or the class of the object."""
     module, _, attribute = text.partition(":")
-    yield module
     found: Any = sys.modules.get(module)
     for name in attribute.split("."):
         found = getattr(found, name, None)
-    kind = found if isinstance(found, type) else type(found)
-    yield from (base.__module__ for base in kind.__mro__)
+    return found if isinstance(found, type | FunctionType) else type(found)
+
+
+def _typed_digest(kind: Any) -> str:
+    try:
+        return hashlib.sha256(inspect.getsource(kind).encode()).hexdigest()
+    except (OSError, TypeError):
+        # Nobody knows its source, so nothing that another process computed is taken for its own.
+        return f"{_PROCESS} {id(kind)}"
+
+
+_PROCESS = uuid4().hex
 
 
 def _is_installed(module: str) -> bool:
@@ -89,7 +113,7 @@ def _is_installed(module: str) -> bool:
 
 
 _DIGESTS: dict[str, tuple[object, str]] = {}
-"""Of modules, as they were imported: a file that was edited since is not what is executed."""
+"""Digests of modules as they were imported: a file edited since is not what is executed."""
 
 
 def source_digest(module: str) -> str:
@@ -97,14 +121,14 @@ def source_digest(module: str) -> str:
     imported = sys.modules[module]
     spec, digest = _DIGESTS.get(module, (None, None))
     if digest is None or spec is not imported.__spec__:  # a reload has a new spec
-        file = getattr(imported, "__file__", None)
-        digest = "" if file is None else hashlib.sha256(Path(file).read_bytes()).hexdigest()
+        file = Path(getattr(imported, "__file__", None) or "")
+        digest = hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
         _DIGESTS[module] = imported.__spec__, digest
     return digest
 
 
 def rule_from(value: Any, options: Mapping[str, Any]) -> DecisionRule:
-    """A decision rule of the user's own: an object, or its name with the fields to make it with."""
+    """Return a custom rule, from an object, or from its name and the fields to make it with."""
     if isinstance(value, Mapping):
         options = {name: one for name, one in {**value, **options}.items() if name != OBJECT}
         value = value.get(OBJECT, value)
@@ -134,7 +158,7 @@ def _made(kind: Callable[..., Any], text: str, options: Mapping[str, Any]) -> An
 
 
 def _unplain(name: str, value: Any) -> Any:
-    """A field as `fields_of` wrote it, or as a configuration has it."""
+    """Return the value of a field as `fields_of` wrote it, or as a configuration has it."""
     if isinstance(value, Mapping) and OBJECT in value:
         found = load(name, value[OBJECT])
         others = {key: one for key, one in value.items() if key != OBJECT}
@@ -145,7 +169,7 @@ def _unplain(name: str, value: Any) -> Any:
 
 
 def text_of(thing: Any) -> str:
-    """`module:attribute` of an object that has a name of its own, or of its class."""
+    """Return `module:attribute` of an object that has a name of its own, or of its class."""
     if isinstance(thing, str):
         return thing
     named = thing if hasattr(thing, "__qualname__") else type(thing)
@@ -153,12 +177,12 @@ def text_of(thing: Any) -> str:
 
 
 def plain_rule(rule: DecisionRule) -> dict[str, Any]:
-    """Its identity: who it is and its fields. `rule_from` makes the same again."""
+    """Return the identity of a rule: its class and fields. `rule_from` makes it again."""
     return {OBJECT: text_of(type(rule)), **fields_of(rule)}
 
 
 def fields_of(rule: DecisionRule) -> dict[str, Any]:
-    """The values that make this rule what it is, as plain data."""
+    """Return the values that tell a rule from others of its class, as plain data."""
     return {name: _plain(name, value) for name, value in sorted(_values_of(rule).items())}
 
 
@@ -171,7 +195,7 @@ def _values_of(thing: Any) -> dict[str, Any]:
 
 
 def _plain(name: str, value: Any) -> Any:
-    """What tells a value from any other: two that differ must not look the same."""
+    """Return a value as plain data. Two values that differ must not look the same."""
     match value:
         case bool() | int() | str() | None:
             return value
@@ -197,6 +221,6 @@ def _plain(name: str, value: Any) -> Any:
 
 
 def rule_name(rule: DecisionRule) -> str:
-    """In a word: its name in configurations, or its class."""
+    """Return the name of a rule in configurations, or that of its class."""
     names = {kind: name for name, kind in RULES.items()}
     return names.get(type(rule), type(rule).__name__)

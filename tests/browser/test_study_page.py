@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 import colme
-from colme.studies.result import PAGE
+from colme.studies.result import PAGE, TITLE
 
 NASTY = '</script><script>document.title = "taken"</script><img src=x onerror=alert(1)>'
 
@@ -38,7 +38,7 @@ def test_it_opens_from_a_disk_without_a_network_and_draws_every_curve(
     page.on("request", lambda request: asked.append(request.url))
     page.context.set_offline(True)
     page.goto(study.as_uri())
-    expect(page).to_have_title("Would it have paid to learn together?")
+    expect(page).to_have_title(TITLE)
     expect(page.locator("#errors .uplot")).to_have_count(2)
     expect(page.locator("#counts .uplot")).to_have_count(2)
     label = page.get_by_role("img").first.get_attribute("aria-label")

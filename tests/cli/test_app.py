@@ -19,10 +19,15 @@ def test_help_says_of_a_command_what_it_says_of_itself(name: str) -> None:
     assert " ".join(words.split("\n\n")[0].split()) == COMMANDS[name].words
 
 
-def test_help_loads_no_command() -> None:
+HEAVY = ("numpy", "pandas", "xarray", "numba", "grpc", "matplotlib")
+
+
+@pytest.mark.parametrize("command", ["", "study"])
+def test_help_loads_nothing_that_computes(command: str) -> None:
+    arguments = [*command.split(), "--help"]
     code = (
-        "import sys; from colme.cli.app import run; run(['--help']); "
-        "sys.exit(any(name in sys.modules for name in ('numba', 'xarray', 'grpc', 'matplotlib')))"
+        f"import sys; from colme.cli.app import run; run({arguments}); "
+        f"sys.exit(any(name in sys.modules for name in {HEAVY}))"
     )
     assert subprocess.run([sys.executable, "-c", code], stdout=subprocess.DEVNULL).returncode == 0
 

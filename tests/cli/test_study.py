@@ -8,7 +8,8 @@ import pytest
 
 from colme.cli.app import run
 from colme.sim.study import Checkpoint
-from colme.studies import Inquiry, kept_in
+from colme.studies.inquiry import Inquiry
+from colme.studies.runner import kept_in
 
 ASKED = "--site who --value hours --bounds 0,10 --epsilon 1,4 --samples 20 --runs 2 --seed 3"
 
@@ -23,7 +24,7 @@ def asked(changed: str = "") -> list[str]:
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
     draws = np.random.default_rng(2).uniform(1, 9, 240)
-    lines = [f"north {i % 8};{value:.3f}".replace(".", ",") for i, value in enumerate(draws)]
+    lines = [f"north {i % 8};{value:.4f}".replace(".", ",") for i, value in enumerate(draws)]
     path = tmp_path / "table.csv"
     path.write_text("\ufeffwho;hours\n" + "\n".join([*lines, "north 1;late", "lonely;3"]) + "\n")
     return path
@@ -58,7 +59,7 @@ def test_people_are_told_what_was_left_out_and_what_it_is_worth(
     assert run([*wide, "--algorithm", "relay,local"]) == 0
     printed = capsys.readouterr().out
     assert "Not used: 1 row whose hours is not a finite number: row 242 ('late')." in printed
-    assert "Left out, 1 with fewer than 20 rows: lonely (1)." in printed
+    assert "Left out: 1 with fewer than 20 rows: lonely (1)." in printed
     assert "Warning: The bounds -50 to 50 are 13 times as wide as the data" in printed
     assert "relay, epsilon 1: at no count is it clearly better than staying alone." in printed
     assert "Privacy" in (out / "study.html").read_text()
@@ -66,22 +67,24 @@ def test_people_are_told_what_was_left_out_and_what_it_is_worth(
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("changed", "field"),
     [
-        ("--value minutes", "a column of the data: one of who, hours"),
-        ("--bounds 0", "two finite numbers"),
-        ("--bounds low,high", "numbers separated by commas"),
-        ("--min-samples 31", "two or more"),
-        ("--edges nowhere.txt", "a text file to read"),
-        ("--mode replay --algorithm paper", "expected none: a replay has as many"),
-        ("--time when", "mode replay"),
+        ("--value minutes", "value"),
+        ("--bounds 0", "bounds"),
+        ("--bounds low,high", "--bounds"),
+        ("--min-samples 31", "sites"),
+        ("--edges nowhere.txt", "edges"),
+        ("--mode replay --algorithm paper", "samples"),
+        ("--time when", "time"),
     ],
 )
 def test_what_can_not_be_is_refused_in_a_line(
-    table: Path, capsys: pytest.CaptureFixture[str], changed: str, told: str
+    table: Path, capsys: pytest.CaptureFixture[str], changed: str, field: str
 ) -> None:
     assert run(["study", str(table), *asked(changed), "--json"]) == 2
-    assert told in capsys.readouterr().err
+    printed = capsys.readouterr().err
+    assert printed.startswith(f"colme: {field}: ")
+    assert printed.count("\n") == 1
 
 
 def test_an_interruption_says_that_the_same_command_goes_on(
@@ -94,7 +97,7 @@ def test_an_interruption_says_that_the_same_command_goes_on(
         Checkpoint(kept_in(question, out)).save("0-1", {})
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("colme.cli.study.answer", interrupted)
+    monkeypatch.setattr("colme.studies.studying.answer", interrupted)
     out = tmp_path / "out"
     assert run(["study", str(table), *asked(), "--out", str(out)]) == 130
     told = capsys.readouterr().err
@@ -102,6 +105,17 @@ def test_an_interruption_says_that_the_same_command_goes_on(
     assert "the same command goes on" in told
 
 
-def test_results_need_a_place_to_go(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["study", str(table), *asked()]) == 2
-    assert "--out" in capsys.readouterr().err
+def test_without_a_folder_the_table_is_printed(
+    table: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = table.read_text().replace("north 1", "ward [north]").replace("north 2", "[/x]")
+    table.write_text(text)
+    assert run(["study", str(table), *asked()]) == 0
+    printed = capsys.readouterr().out
+    assert printed.count("ward [north]") == printed.count("[/x]") == 2, "once for each epsilon"
+    assert "Saved" not in printed
+
+
+def test_a_missing_file_is_what_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["study", "nowhere.csv", *asked()]) == 2
+    assert "nowhere.csv" in capsys.readouterr().err

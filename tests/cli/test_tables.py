@@ -41,3 +41,12 @@ def test_at_80_columns_it_fits() -> None:
 
 def test_where_there_is_room_headings_stay_whole() -> None:
     assert any("MSE / Local" in line for line in shown(140))
+
+
+@pytest.mark.parametrize("text", ["ward [north]", "[/x]", "[bold]b[/bold]"])
+def test_text_of_users_is_never_taken_for_markup(text: str) -> None:
+    table = Table("site", title=text)
+    table.add_row(text)
+    out = io.StringIO()
+    show(Console(file=out, width=140), table)
+    assert out.getvalue().count(text) == 2

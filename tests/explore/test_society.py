@@ -2,10 +2,10 @@
 
 from itertools import pairwise
 
-import numpy as np
 import pytest
 
 from colme.errors import ConfigError
+from colme.experiment.streams import Stream, generator
 from colme.explore import society as room
 from colme.explore.beliefs import Beliefs
 from colme.explore.choices import Choices
@@ -30,12 +30,12 @@ def test_undisturbed_it_is_the_network_of_the_library(algorithm: str) -> None:
     choices = society.choices
     network = Network(
         [type(agent)(agent.settings) for agent in society.agents],
-        SeededLaplace(np.random.default_rng([choices.seed, room._NOISE])),
+        SeededLaplace(generator(choices.seed, Stream.EXPLORER_NOISE)),
     )
-    generator = np.random.default_rng([choices.seed, room._SAMPLES])
+    drawn = generator(choices.seed, Stream.EXPLORER_SAMPLES)
     half = choices.sigma * 3**0.5
     for _ in range(40):
-        samples = society.truth + generator.uniform(-half, half, choices.agents)
+        samples = society.truth + drawn.uniform(-half, half, choices.agents)
         network.run_round(samples.tolist())
     assert [agent.estimate for agent in society.agents] == list(network.estimates().values())
     beliefs = Beliefs(society)

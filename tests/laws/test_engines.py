@@ -1,35 +1,30 @@
 """What every engine of the simulator must meet: those of the package, and a user's own."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from math import sqrt
 from typing import Any
 
 import numpy as np
 import pytest
-import xarray as xr
 
+from colme import testing
 from colme.algorithms import resolved
 from colme.rules.decision import ThresholdRule
 from colme.rules.release import Release
 from colme.sim.engines import (
-    MEASURED,
     Baseline,
     Cell,
     Chunk,
     Cost,
     Engine,
     Entrant,
-    Record,
     Run,
     World,
     of_answers,
 )
-from colme.sim.scenario import NAMES, Scenario
-from colme.sim.study import Batch, Study, simulate
-
-ROUNDS = 70
-RUNS = 3
+from colme.sim.scenario import NAMES
+from colme.testing import ENGINE_LAWS, EngineTrial, check_engine
 
 
 class Shrinking(ThresholdRule):
@@ -70,9 +65,12 @@ class Nowhere(Engine):
         self.rounds = chunk.last
         if chunk.row is not None:
             truth = self.world.truth
-            values = of_answers(np.zeros_like(truth), chunk.data[-1], truth, 0.05)
+            values = of_answers(self.answer(chunk), chunk.data[-1], truth, 0.05)
             for cell in self.record:
                 self.note(cell, chunk.row, values)
+
+    def answer(self, chunk: Chunk) -> Any:
+        return np.zeros_like(self.world.truth)
 
     def cost(self, cell: Cell) -> Sequence[Cost]:
         return [Cost(messages=1, payload=8, memory=1)] * self.world.runs
@@ -88,105 +86,81 @@ EVERY: dict[str, object] = {
     "a baseline of one's own": {"algorithm": Halfway, "part": 0.25},
     "an engine of one's own": Nowhere,
 }
-each = pytest.mark.parametrize("algorithm", EVERY)
-
-
-def scenario(algorithm: str, **changes: Any) -> Scenario:
-    fields: dict[str, Any] = {
-        "agents": 12,
-        "graph": {"degree": 4},
-        "epsilon": [4.0, float("inf")],
-        "rounds": ROUNDS,
-        "recorded": 6,
-        "eventful": False,
-        "runs": 32,
-        "seed": 4,
-        "algorithms": [EVERY[algorithm]],
-    }
-    return Scenario.build(**(fields | changes))
-
-
-def recorded(study: Study, runs: int = RUNS, cuts: Sequence[int] = ()) -> dict[Cell, Record]:
-    batch = Batch(study, 0, runs)
-    start = 1
-    for stop in (*cuts, ROUNDS):
-        batch.advance(start, stop)
-        start = stop + 1
-    return {cell: one for engine in batch.engines for cell, one in engine.measured().items()}
-
-
-def study_of(algorithm: str) -> Study:
-    return Study(scenario(algorithm), 4)
+SLOW = testing.double_precision_tells_the_same
 
 
 @cache
-def simulated(algorithm: str) -> xr.Dataset:
-    """What others are held against: simulated once for all of them."""
-    return simulate(scenario(algorithm), dtype=np.float32)
+def trial(algorithm: str) -> EngineTrial:
+    """Kept, with what others are compared with: simulated once for all laws."""
+    return EngineTrial(EVERY[algorithm])
 
 
-@each
-def test_it_records_everything_that_is_measured_for_each_of_its_cells(algorithm: str) -> None:
-    study = study_of(algorithm)
-    record = recorded(study)
-    assert set(study.cells) == record.keys()
-    for measured in record.values():
-        assert measured.keys() == MEASURED.keys()
-        for name, values in measured.items():
-            assert values.shape == (len(study.recorded), RUNS), name
-            everybody = name == "alone" and np.isnan(values).all()  # then the batch knows it
-            assert everybody or np.isfinite(values).all(), name
-            assert everybody or (values >= 0).all(), name
-        assert (measured["error"] > 0).all()
-        assert (measured["memory"] > 0).all()
-        assert (measured["local"] <= 12).all()
-        assert (measured["missed"] <= measured["within"]).all()
-        assert (measured["mixed_up"] <= measured["between"]).all()
-        assert (measured["covered"] <= measured["intervals"]).all()
+@pytest.mark.parametrize(
+    "law",
+    [pytest.param(law, marks=pytest.mark.slow if law is SLOW else ()) for law in ENGINE_LAWS],
+    ids=lambda law: law.__name__,
+)
+@pytest.mark.parametrize("algorithm", EVERY)
+def test_every_engine_keeps_every_law(algorithm: str, law: Callable[[EngineTrial], None]) -> None:
+    law(trial(algorithm))
 
 
-@each
-def test_it_can_be_cut_anywhere(algorithm: str) -> None:
-    whole, cut = (
-        recorded(study_of(algorithm)),
-        recorded(study_of(algorithm), cuts=(1, 2, 9, 10, 50)),
-    )
-    assert_same(whole, cut)
+class Silent(Nowhere):
+    """It records nothing."""
+
+    def note(self, cell: Cell, row: int, values: dict[str, Any]) -> None:
+        pass
 
 
-@each
-def test_a_run_does_not_depend_on_those_beside_it(algorithm: str) -> None:
-    few, many = recorded(study_of(algorithm), runs=2), recorded(study_of(algorithm), runs=RUNS)
-    assert_same(few, {cell: {k: v[:, :2] for k, v in one.items()} for cell, one in many.items()})
+class Counting(Nowhere):
+    """It answers with the number of chunks."""
+
+    chunks = 0
+
+    def advance(self, chunk: Chunk) -> None:
+        self.chunks += 1
+        super().advance(chunk)
+
+    def answer(self, chunk: Chunk) -> Any:
+        return np.full_like(self.world.truth, self.chunks)
 
 
-@each
-def test_it_sees_the_same_data_beside_others_as_alone(algorithm: str) -> None:
-    others = [{"algorithm": "local", "name": "L"}, {"algorithm": "oracle", "name": "O"}]
-    alone = simulated(algorithm)
-    beside = simulate(scenario(algorithm, algorithms=[others[0], EVERY[algorithm], others[1]]))
-    label = alone.algorithm.values
-    assert alone.drop_attrs().equals(beside.drop_attrs().sel(algorithm=label))
+class Crowded(Nowhere):
+    """It answers with the number of runs."""
+
+    def answer(self, chunk: Chunk) -> Any:
+        return np.full_like(self.world.truth, self.world.runs)
 
 
-@each
-def test_it_starts_from_the_same_seed_and_no_other(algorithm: str) -> None:
-    one = simulated(algorithm)
-    assert one.identical(simulate(scenario(algorithm), dtype=np.float32))
-    other = simulate(scenario(algorithm, seed=5))
-    assert not np.array_equal(one.mse.values, other.mse.values)
+class Restless(Nowhere):
+    """Its answers come from a generator that nobody seeds anew."""
+
+    generator = np.random.default_rng(1)
+
+    def answer(self, chunk: Chunk) -> Any:
+        return self.generator.normal(size=self.world.truth.shape)
 
 
-@pytest.mark.slow
-@each
-def test_double_precision_tells_the_same(algorithm: str) -> None:
-    """Where no decision flips by rounding, float32 is off by its rounding alone."""
-    double = simulate(scenario(algorithm), dtype=np.float64)
-    np.testing.assert_allclose(simulated(algorithm).mse, double.mse, rtol=0.02)
+BROKEN: dict[Callable[[EngineTrial], None], type[Engine]] = {
+    testing.it_records_all_that_is_measured: Silent,
+    testing.it_can_be_cut_anywhere: Counting,
+    testing.a_run_does_not_depend_on_those_beside_it: Crowded,
+    testing.it_sees_the_same_data_beside_others_as_alone: Restless,
+    testing.it_depends_on_the_seed_and_nothing_else: Restless,
+}
 
 
-def assert_same(one: dict[Cell, Record], other: dict[Cell, Record]) -> None:
-    assert one.keys() == other.keys()
-    for cell in one:
-        for name in MEASURED:
-            np.testing.assert_array_equal(one[cell][name], other[cell][name], f"{cell} {name}")
+def test_every_law_can_be_broken_and_the_check_finds_it() -> None:
+    assert {*BROKEN, SLOW} == set(ENGINE_LAWS)
+    unnoticed = [law.__name__ for law, engine in BROKEN.items() if _keeps(law, engine)]
+    assert not unnoticed
+    with pytest.raises(AssertionError):
+        check_engine(Restless)
+
+
+def _keeps(law: Callable[[EngineTrial], None], engine: type[Engine]) -> bool:
+    try:
+        law(EngineTrial(engine))
+    except AssertionError:
+        return False
+    return True

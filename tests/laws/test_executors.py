@@ -12,7 +12,7 @@ import pytest
 from colme import plugins
 from colme.sim.scenario import Scenario
 from colme.sim.study import Checkpoint, simulate, work
-from colme.studies import study
+from colme.studies.studying import study
 
 TWO_DEGREES = {
     "agents": 20,

@@ -89,7 +89,7 @@ class Played:
         """Who plays it in the simulator; everybody is asked."""
         names = [InProcess("").origin_of(agent_name(a)) for a in range(AGENTS)]
         return RelayRun(
-            self.world, names, 0, squares=self.squares, asked=AGENTS, capacity=4096, hop=1
+            self.world, names, 0, squares=self.squares, evaluated=AGENTS, capacity=4096, hop=1
         )
 
     def means(self) -> Array:
@@ -204,7 +204,7 @@ def test_chunks_do_not_matter_and_warm_starts_little() -> None:
         assert np.abs(cold[:2] - warm[:2]).max() < 1e-2 * SIGMA
 
 
-def test_whoever_is_asked_stands_for_all_who_hold_the_same_board() -> None:
+def test_whoever_is_evaluated_stands_for_all_who_hold_the_same_board() -> None:
     """Over all who could have been asked alone, the average is that of asking everybody."""
     played = Played("regular", "4", squares=False)
     player, means = played.player(), played.means()
@@ -214,7 +214,7 @@ def test_whoever_is_asked_stands_for_all_who_hold_the_same_board() -> None:
         player.advance(cast(Chunk, part), played.units)
         weights = []
         for asked in range(AGENTS):
-            player._is_asked = (np.arange(AGENTS) == asked)[:, None]
+            player._is_evaluated = (np.arange(AGENTS) == asked)[:, None]
             weights.append(player._answers(last, means[last - 1])[1])
             groups.add(np.count_nonzero(weights[-1]))
         np.testing.assert_allclose(np.sum(weights, axis=0), 1)

@@ -8,7 +8,7 @@ import pytest
 from colme.errors import ConfigError
 from colme.planner import PAYS, Question, forecast
 from colme.planner.prediction import expected
-from colme.report.prospects import over_samples
+from colme.report.forecast import over_samples
 
 SMALL = Question(agents=20, degree=5, means=(0.2, 0.8), epsilon=4)
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from colme.cli.app import run
 from colme.errors import ConfigError
+from colme.report import style
 from colme.report.drawing import Drawing, draw
-from colme.report.lines import styles
 from colme.sim.scenario import Scenario
 from colme.sim.study import Results, load, save, simulate
 
@@ -48,7 +48,7 @@ def has(panel: Axes, curve: Any) -> bool:
 
 @pytest.mark.parametrize("count", [3, 12, 40])
 def test_no_two_algorithms_have_the_same_line(count: int) -> None:
-    drawn = styles([f"algorithm {number}" for number in range(count)])
+    drawn = style.lines([f"algorithm {number}" for number in range(count)])
     lines = [Line2D([], [], linestyle=style, lw=1) for style in drawn.values()]
     patterns = [line._dash_pattern for line in lines]  # type: ignore[attr-defined]
     assert all(one != other for one, other in combinations(patterns, 2))

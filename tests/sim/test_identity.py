@@ -5,10 +5,12 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
+from colme.cli.app import run
 from colme.sim.scenario import Scenario
 from colme.sim.study import Checkpoint
 
@@ -128,3 +130,37 @@ def test_files_are_read_once_when_the_scenario_is_made(folder: Path) -> None:
     assert scenario.identity_fields() == before
     assert scenario.draw_graph(0, 0).degrees.tolist() == [1, 2, 2, 1]
     assert scenario.shapes[0].support == pytest.approx((-4 / 3, 5 / 3))
+
+
+@pytest.mark.parametrize(
+    "typed", [FILES["identity_baseline.py"], "def Own(run):\n    return run\n"]
+)
+def test_what_was_typed_into_a_session_is_told_apart_by_its_definition(
+    typed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A notebook has no file: a cell that is run again makes another class."""
+    session = ModuleType("typed_here")
+    monkeypatch.setitem(sys.modules, "typed_here", session)
+
+    def fields() -> dict[str, Any]:
+        return Scenario(algorithms=["typed_here:Own"]).identity_fields()
+
+    exec(typed, session.__dict__)
+    first = fields()
+    assert fields() == first
+    kept = session.__dict__["Own"]  # so that the next one is elsewhere in memory
+    exec(typed, session.__dict__)
+    assert session.__dict__["Own"] is not kept
+    assert fields() != first
+
+
+def test_the_same_command_after_an_edit_is_not_already_done(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["simulate", str(folder / "scenario.toml"), "--algorithm", "local"]
+    command += ["--out", str(folder / "out")]
+    assert run(command) == 0
+    (folder / "values.txt").write_text("1 2 5\n")
+    assert run(command) == 2
+    assert "data.file" in capsys.readouterr().err
+    assert run([*command, "--force"]) == 0

@@ -79,7 +79,7 @@ def test_on_a_complete_graph_everybody_is_asked_and_with_others_a_few() -> None:
     for scenario, asked in ((complete, AGENTS), (study(algorithms=["relay"]), 24)):
         one = Study(scenario, scenario.graph.degrees[0])
         (engine,) = Batch(one, 0, 1).engines
-        assert scenario.algorithms[0].asked(engine.world) == asked  # type: ignore[attr-defined]
+        assert scenario.algorithms[0].evaluated(engine.world) == asked  # type: ignore[attr-defined]
 
 
 def test_records_of_others_come_later_where_a_hop_takes_longer() -> None:

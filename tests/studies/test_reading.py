@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from colme.columns import as_numbers
 from colme.errors import ConfigError
-from colme.studies.columns import columns_of
-from colme.studies.rows import Read, as_number, read_rows, read_sites
+from colme.studies import read as reading
+from colme.studies.read import Read
 
 pd = import_module("pandas")  # without types, and xarray brings it
 
 
 def read(table: Any, *, site: str = "s", value: str = "v", time: str | None = None) -> Read:
-    names = {"site": site, "value": value} | ({} if time is None else {"time": time})
-    return read_rows(columns_of(table, names), site=site, value=value, time=time)
+    return reading.read(table, site=site, value=value, time=time)
 
 
 def plain(found: Read) -> dict[str, list[float]]:
@@ -74,22 +74,66 @@ def test_bad_rows_are_counted_and_named_by_the_row_that_a_spreadsheet_shows(
     )
 
 
-def test_a_comma_is_a_decimal_point_where_it_separates_nothing() -> None:
-    assert as_number("3,5", True) == 3.5
-    assert as_number("3,5", False) is None
-    assert as_number("1.234,5", True) is None, "thousands: not for us to guess"
-    assert as_number("1,234,5", True) is None
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+@pytest.mark.parametrize(
+    ("cells", "numbers"),
+    [
+        (["3,5", "2.0", "-7"], [3.5, 2.0, -7.0]),
+        (["0,234", "1234,567", ",5"], [0.234, 1234.567, 0.5]),
+        (["1.234,5", "1,234.5", "1,234,567", "-1.234.567"], [1234.5, 1234.5, 1234567, -1234567]),
+        (["1,234", "0,5"], [1.234, 0.5]),
+        (["1,234", "999.5"], [1234, 999.5]),
+        (["1.234", "0,5"], [1234, 0.5]),
+        (["1.234", "999"], [1.234, 999]),
+        (["1,234", "987"], None),
+        (["1,234", "1.234"], None),
+        (["1,234", "0,5", "0.5"], None),
+        (["1.234", "0,5", "0.5"], None),
+    ],
+)
+def test_a_thousands_separator_is_never_taken_for_a_decimal_mark(
+    tmp_path: Path, cells: list[str], numbers: list[float] | None, separator: str
+) -> None:
+    """1,234 is 1.234 or 1234: the rest of the column says which, or nothing is read."""
+    lines = "".join(f'a{separator}"{cell}"\n' for cell in cells)
+    path = written(tmp_path / "a.csv", f"s{separator}v\n{lines}")
+    if numbers is None:
+        with pytest.raises(ConfigError) as refused:
+            read(path)
+        assert refused.value.field == "value"
+        assert str(refused.value.seen) == f"{cells[0]} (row 2)"
+    else:
+        assert plain(read(path)) == {"a": numbers}
+
+
+@pytest.mark.parametrize("cell", ["1,23,4", "1,234.5,6", "12 34", "1_000", "0x10", "3,5,", "late"])
+def test_what_is_not_a_number_is_none(cell: str) -> None:
+    assert as_numbers([cell], "value", 0) == [None]
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_every_finite_number_comes_back(number: float) -> None:
-    assert as_number(repr(number), False) == number
-    assert as_number(repr(number).replace(".", ","), True) == number
+    text = repr(number)
+    assert as_numbers([text], "value", 0) == [number]
+    assert as_numbers([text.replace(".", ","), "0,5"], "value", 0)[0] == number
+
+
+@pytest.mark.parametrize("name", ["a.csv.gz", "a.zip"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_a_compressed_file_is_read_as_it_is(tmp_path: Path, name: str, encoding: str) -> None:
+    frame = pd.DataFrame({"s": ["Köln", "Ulm", "Köln"], "v": [3.5, 2.0, -1.0]})
+    frame.to_csv(tmp_path / name, index=False, encoding=encoding)
+    assert plain(read(tmp_path / name)) == EXPECTED
 
 
 @pytest.mark.parametrize(
     ("text", "seen"),
-    [("s,w\n", "v"), ("s,v,v\n", "v"), ("", "no columns"), ("a,b", "s")],
+    [
+        ("s,w\n", "v"),
+        ("s,v,v\n", "v"),
+        ("a,b", "s"),
+        ("s", "v"),
+    ],
 )
 def test_a_column_that_is_not_there_is_told_with_those_that_are(
     tmp_path: Path, text: str, seen: str
@@ -99,16 +143,46 @@ def test_a_column_that_is_not_there_is_told_with_those_that_are(
     assert told.value.seen == seen
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="a CSV or Parquet file to read"):
-        read(tmp_path / "none.csv")
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.xlsx", b"PK\x03\x04 and so on"),
+        ("a.xls", b"\xd0\xcf\x11\xe0 and so on"),
+        ("a.zip", b"PK\x03\x04 and so on"),
+        ("a.csv.gz", b"not compressed"),
+        ("a.csv.gz", b"\x1f\x8b\x08\x00 cut"),
+        ("a.csv", b's,v\na,1\n"a,2\n'),
+        ("a.csv", b"s,v\na,1,234\n"),
+        ("a.csv", b"s,v\na,1,234,567\n"),
+        ("a.csv", b""),
+        ("a.csv", b"\n\ns,v\n"),
+        ("missing.csv", None),
+        ("", None),
+    ],
+)
+def test_a_file_that_can_not_be_read_is_refused(
+    tmp_path: Path, name: str, content: bytes | None
+) -> None:
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(ConfigError) as refused:
+        read(tmp_path / name)
+    assert refused.value.field == "data"
+    assert str(tmp_path / name) in str(refused.value.seen)
 
 
-def test_a_workbook_is_refused_with_the_remedy(tmp_path: Path) -> None:
-    path = tmp_path / "a.xlsx"
-    path.write_bytes(b"PK\x03\x04 and so on")
-    with pytest.raises(ConfigError, match="saved as CSV"):
-        read(path)
+def test_a_separator_at_the_end_of_every_line_is_no_cell(tmp_path: Path) -> None:
+    assert plain(read(written(tmp_path / "a.csv", "s;v\na;1;\nb;2;\n"))) == {"a": [1], "b": [2]}
+
+
+def test_only_the_chosen_columns_of_a_long_file_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("colme.columns.CHUNK", 2)
+    lines = [f"{row},x,a" if row % 3 else "" for row in range(1, 12)]
+    found = read(written(tmp_path / "a.csv", "\n".join(["v,x,s", *lines, ""])))
+    assert plain(found) == {"a": [1, 2, 4, 5, 7, 8, 10, 11]}
+    assert [one.rows for one in found.bad] == [(4, 7, 10)]
 
 
 def frames() -> Sequence[Any]:
@@ -130,16 +204,21 @@ def test_cells_that_a_dataframe_lacks_are_bad_rows() -> None:
 
 
 def test_columns_of_different_lengths_are_refused() -> None:
-    with pytest.raises(ConfigError, match="columns of one length"):
+    with pytest.raises(ConfigError) as refused:
         read({"s": ["a"], "v": [1.0, 2.0]})
+    assert refused.value.field == "data"
 
 
 def test_a_mapping_of_sites_is_read_as_it_is() -> None:
-    found = read_sites({"a": [1, 2, None], 7: np.array([3.0, np.inf])})
+    def sites(values: dict[Any, Any]) -> Read:
+        return reading.read(values, site=None, value=None, time=None)
+
+    found = sites({"a": [1, 2, None], 7: np.array([3.0, np.inf])})
     assert plain(found) == {"a": [1.0, 2.0], "7": [3.0]}
     assert [len(one.rows) for one in found.bad] == [1, 1]
-    with pytest.raises(ConfigError, match="a list of values for each site"):
-        read_sites({"a": 1.0})
+    with pytest.raises(ConfigError) as refused:
+        sites({"a": 1.0})
+    assert refused.value.field == "data"
 
 
 @pytest.mark.parametrize(
@@ -163,8 +242,9 @@ def test_a_time_that_is_neither_is_refused_and_none_is_a_bad_row() -> None:
     found = read(table, time="t")
     assert plain(found) == {"a": [1, 3]}
     assert [(one.fault, one.rows) for one in found.bad] == [("without a t", (1,))]
-    with pytest.raises(ConfigError, match="dates such as"):
+    with pytest.raises(ConfigError) as refused:
         read(table | {"t": ["1", "March", "3"]}, time="t")
+    assert refused.value.field == "time"
 
 
 def test_parquet_is_read_with_pyarrow(tmp_path: Path) -> None:
@@ -173,11 +253,13 @@ def test_parquet_is_read_with_pyarrow(tmp_path: Path) -> None:
     table = pyarrow.table({"s": ["Köln", "Ulm", "Köln"], "v": [3.5, 2.0, -1.0], "x": [1, 2, 3]})
     parquet.write_table(table, tmp_path / "a.parquet")
     assert plain(read(tmp_path / "a.parquet")) == plain(read(table)) == EXPECTED
-    with pytest.raises(ConfigError, match="a column of the data"):
+    with pytest.raises(ConfigError) as refused:
         read(tmp_path / "a.parquet", value="w")
+    assert refused.value.field == "value"
     written(tmp_path / "b.parquet", "s,v\n")
-    with pytest.raises(ConfigError, match="a Parquet file"):
+    with pytest.raises(ConfigError) as refused:
         read(tmp_path / "b.parquet")
+    assert refused.value.field == "data"
 
 
 def test_without_pyarrow_it_is_told_how_to_get_it(

@@ -46,8 +46,7 @@ COMMANDS = {
     ),
     "study": Offer(
         "sim",
-        "Whether it would have paid to learn together, with your own data: for each site, and "
-        "when.",
+        "Estimate how much each site in a table would gain by collaborating.",
     ),
     "plot": Offer(
         "sim", "Draw a result over time with 95% confidence bands: errors, or any other quantity."
@@ -174,7 +173,8 @@ def run_app(app: typer.Typer, arguments: Sequence[str], program: str) -> int:
     except ColmeError as error:
         return _refuse(str(error))
     except ModuleNotFoundError as missing:
-        return _refuse(needs(missing.name, "all"))
+        offer = COMMANDS.get(arguments[0])
+        return _refuse(needs(missing.name, offer.extra if offer else "all"))
 
 
 def _in_words(message: str) -> str:

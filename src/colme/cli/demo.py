@@ -10,7 +10,6 @@ from rich.progress import track
 from colme.cli import folder
 from colme.privacy.words import level
 from colme.report import curves
-from colme.report.demonstration import demonstration
 from colme.rules.release import Profile
 from colme.sim.demonstration import AGENTS, DEGREE, MEANS, Demonstration, demonstrate
 
@@ -39,7 +38,7 @@ def demo(
         disable=not console.is_terminal,
     )
     result = demonstrate(rounds, steps, epsilon=epsilon, seed=seed)
-    paths = curves.save(demonstration(result, epsilon=epsilon), out, "demo")
+    paths = curves.save(curves.demonstration(result, epsilon=epsilon), out, "demo")
     for text in _told(result, epsilon, paths[0]):
         console.print(text, markup=False)
 

@@ -92,7 +92,7 @@ def fleet(
                 with suppress(KeyboardInterrupt):
                     Event().wait()
     if keep is not None and not as_json:
-        console.print(f"identities, configurations, states and logs are in {keep}")
+        console.print(f"identities, configurations, states and logs are in {keep}", markup=False)
 
 
 def _page(plan: Plan, members: Sequence[Member]) -> "FleetPage":

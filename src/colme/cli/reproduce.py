@@ -95,7 +95,7 @@ def figure1(
     written.write_text("".join(f"{one.verdict}  {one.told}\n" for one in claims))
     paths.append(written)
     folder.finish([out / "figure1.nc", out / "theorem1.nc", *paths])
-    console.print(folder.said, *map(str, paths))
+    console.print(folder.said, *map(str, paths), markup=False)
 
 
 @reproduce.command()
@@ -144,7 +144,7 @@ def figure2(
                     f" at t = {worst}"
                 )
     folder.finish([out / "figure2.nc", *paths])
-    console.print(folder.said, *map(str, paths))
+    console.print(folder.said, *map(str, paths), markup=False)
 
 
 @reproduce.command()
@@ -190,7 +190,7 @@ def comparison(
     written = out / "comparison.md"
     written.write_text("\n".join(lines))
     folder.finish([*(out / name for name in files), *paths, written])
-    console.print(folder.said, *map(str, [*paths, written]), soft_wrap=True)
+    console.print(folder.said, *map(str, [*paths, written]), soft_wrap=True, markup=False)
 
 
 def _claimed(

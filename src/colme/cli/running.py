@@ -2,19 +2,20 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-import xarray as xr
 from rich.console import Console
 
 from colme.cli.interruption import interruptible
 from colme.cli.progress import progress
 from colme.cli.workers import Workers
 from colme.errors import ConfigError
-from colme.sim import study
-from colme.sim.scenario import Scenario
-from colme.sim.study import Checkpoint
+
+if TYPE_CHECKING:  # `--help` of commands that share these options waits for no compiler
+    import xarray as xr
+
+    from colme.sim.scenario import Scenario
 
 Out = Annotated[Path, typer.Option(help="Folder for figure and data.")]
 Seed = Annotated[int, typer.Option(help="Same seed, same numbers.", min=0)]
@@ -46,7 +47,7 @@ def require_one(threads: int | None, cluster: Workers | None) -> None:
 
 
 def run(
-    scenario: Scenario,
+    scenario: "Scenario",
     *,
     out: Path | None,
     threads: int | None,
@@ -55,11 +56,14 @@ def run(
     name: str = "result",
     by_batch: bool = False,
     keep: Iterable[str] = (),
-) -> xr.Dataset:
+) -> "xr.Dataset":
     """Simulate with a sign of progress; keep finished batches and the result in `out`.
 
     A result that is there already is not computed again: `out` is this study's (`Folder`).
     """
+    from colme.sim import study
+    from colme.sim.study import Checkpoint
+
     checkpoint, path = None, None
     if out is not None:
         path = out / f"{name}.nc"

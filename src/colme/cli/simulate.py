@@ -122,7 +122,8 @@ def simulate(
         return
     assert folder is not None
     _print(dataset)
-    Console().print(f"{folder.said} {folder.out / RESULT}; colme plot {out} draws it.")
+    told = f"{folder.said} {folder.out / RESULT}; colme plot {out} draws it."
+    Console().print(told, markup=False)
 
 
 def _as_plain(dataset: xr.Dataset) -> dict[str, Any]:

@@ -1,8 +1,11 @@
-"""`colme study`: what each site of a table would gain by learning together."""
+"""`colme study`: how much each site in a table would gain by collaborating.
+
+What computes is imported when the command runs: its help takes no compiler.
+"""
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -15,42 +18,41 @@ from colme.cli.progress import progress
 from colme.cli.running import Seed, Threads
 from colme.cli.tables import show
 from colme.cli.values import numbers, words
-from colme.cli.workers import Cluster, Workers
-from colme.errors import ConfigError
+from colme.cli.workers import Cluster
 from colme.privacy.words import level
-from colme.studies import (
-    Curve,
-    SiteResult,
-    StudyResult,
-    answer,
-    kept_in,
-    prepare,
-    work,
-)
-from colme.studies import words as told
-from colme.studies.inquiry import RUNS, SAMPLES
-from colme.studies.page import SHOWN, percent
-from colme.studies.result import FILES, OBJECT
-from colme.studies.sites import MIN_SAMPLES
+from colme.studies import MIN_SAMPLES, RUNS, SAMPLES
+
+if TYPE_CHECKING:
+    from colme.studies.findings import Curve, SiteResult
+    from colme.studies.result import StudyResult
 
 MOST_SITES = 12
-"""That are printed, of the first algorithm at each epsilon; all are in the files."""
+"""Sites that are printed, of the first algorithm at each epsilon; all are in the files."""
 
 Out = Annotated[
-    Path | None, typer.Option(help="Folder for page and tables; the same command resumes in it.")
+    Path | None,
+    typer.Option(
+        help="Folder for the report and the tables. The same command resumes an interrupted study.",
+        show_default=False,
+    ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="One JSON object, nothing else.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
 def study(
-    data: Annotated[Path, typer.Argument(help="A table: CSV, or Parquet.", show_default=False)],
-    site: Annotated[str, typer.Option(help="Column that says whose a row is.", show_default=False)],
-    value: Annotated[str, typer.Option(help="Column of the numbers.", show_default=False)],
+    data: Annotated[
+        Path,
+        typer.Argument(help="CSV file (also .gz or .zip) or Parquet file.", show_default=False),
+    ],
+    site: Annotated[
+        str, typer.Option(help="Column with the site of each row.", show_default=False)
+    ],
+    value: Annotated[str, typer.Option(help="Column with the numbers.", show_default=False)],
     bounds: Annotated[
         str,
         typer.Option(
-            help="Between which all values lie, as everybody knows beforehand: 0,10. What lies"
-            " beyond is clipped.",
+            help="Public lower and upper limit, for example 0,10. Choose them without looking at"
+            " the data. Values outside are clipped.",
             metavar="LO,HI",
             show_default=False,
         ),
@@ -58,7 +60,8 @@ def study(
     epsilon: Annotated[
         str,
         typer.Option(
-            help="Privacy of each sample (pure, event level, replace-one, counts public): 1,4.",
+            help="Privacy level (pure, per sample, replace-one, counts public); several with"
+            " commas: 1,4.",
             show_default=False,
         ),
     ],
@@ -66,100 +69,80 @@ def study(
     mode: Annotated[
         str,
         typer.Option(
-            help="resample: rows drawn again and again, the truth is a site's mean. replay: half of"
-            " the rows in their order, the truth is the mean of the others."
+            help="resample: draw rows of each site with replacement; the truth is the mean of all"
+            " its rows. replay: feed half of its rows in their order; the truth is the mean of the"
+            " other half."
         ),
     ] = "resample",
     time: Annotated[
-        str | None,
-        typer.Option(help="Column to order a replay by.  The file's order if not given."),
+        str | None, typer.Option(help="Column that orders a replay.  The file's order by default.")
     ] = None,
     min_samples: Annotated[
-        int, typer.Option(help="Rows below which a site is left out, and named.")
+        int, typer.Option(help="Leave out sites with fewer rows, and list them.")
     ] = MIN_SAMPLES,
     degree: Annotated[
-        int | None, typer.Option(help="Neighbours of each, at random.  All if not given.")
+        int | None,
+        typer.Option(help="Neighbours of each site, at random.  All other sites by default."),
     ] = None,
     edges: Annotated[
-        Path | None, typer.Option(help="File with two sites on each line: who talks to whom.")
+        Path | None, typer.Option(help="File with a pair of neighbouring sites on each line.")
     ] = None,
     algorithm: Annotated[
-        str, typer.Option(help="relay, tracking, paper or one of its rules, local; with commas.")
+        str,
+        typer.Option(help="relay, paper or one of its rules, local; several with commas."),
     ] = "recommended",
     samples: Annotated[
-        int | None, typer.Option(help=f"At each site, in the end.  {SAMPLES:,} if not given.")
+        int | None,
+        typer.Option(help=f"Samples at each site at the end.  {SAMPLES:,} by default."),
     ] = None,
-    runs: Annotated[int | None, typer.Option(help=f"Runs.  {RUNS} if not given.")] = None,
+    runs: Annotated[int | None, typer.Option(help=f"Runs.  {RUNS} by default.")] = None,
     seed: Seed = 1,
     threads: Threads = None,
     cluster: Cluster = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Whether it would have paid to learn together, with your own data: for each site, and when.
+    """Estimate how much each site in a table would gain by collaborating.
 
-    Nobody is told a variance. Everything is computed here and nothing is sent anywhere, unless
-    there is a --cluster: its workers are sent all rows.
+    Without --out and --json, the result is printed and not stored. No algorithm knows a variance.
+    Everything is computed on this machine, unless there is a --cluster: its workers receive all
+    rows.
     """
-    options = {
-        "site": site,
-        "value": value,
-        "bounds": numbers("--bounds", bounds),
-        "epsilon": numbers("--epsilon", epsilon),
-        "mode": mode,
-        "time": time,
-        "min_samples": min_samples,
-        "degree": degree,
-        "edges": edges,
-        "algorithm": words(algorithm),
-        "samples": samples,
-        "runs": runs,
-        "seed": seed,
-    }
-    _run(
-        data,
-        options,
-        command="study",
-        out=out,
-        threads=threads,
-        cluster=cluster,
-        force=force,
-        as_json=as_json,
-        label=data.name,
-    )
+    from colme.studies import studying
+    from colme.studies.result import FILES
+    from colme.studies.runner import kept_in, work
 
-
-def _run(
-    data: Any,
-    options: dict[str, Any],
-    *,
-    command: str,
-    out: Path | None,
-    threads: int | None,
-    cluster: Workers | None,
-    force: bool,
-    as_json: bool,
-    label: str,
-    title: str | None = None,
-) -> None:
-    if out is None and not as_json:
-        raise ConfigError("--out", None, "a folder for page and tables, or --json to print")
     running.require_one(threads, cluster)
-    question = prepare(data, **options)
-    folder = None
+    question = studying.prepare(
+        data,
+        site=site,
+        value=value,
+        bounds=numbers("--bounds", bounds),
+        epsilon=numbers("--epsilon", epsilon),
+        mode=mode,
+        time=time,
+        min_samples=min_samples,
+        degree=degree,
+        edges=edges,
+        algorithm=words(algorithm),
+        samples=samples,
+        runs=runs,
+        seed=seed,
+    )
+    folder, kept = None, None
     if out is not None:
-        asked = {"command": command, **question.facts}
+        asked = {"command": "study", **question.facts}
         folder = Folder.claim(out, asked, results=FILES, force=force)
         if folder.done:
             _show_again(folder, as_json=as_json)
             return
+        kept = kept_in(question, out)
     if cluster is not None:
         cluster.warn_of_rows()
-    kept = None if out is None else kept_in(question, out)
-    with interruptible(kept), progress(label, work(question)) as report:
+    with interruptible(kept), progress(data.name, work(question)) as report:
         executor = None if cluster is None else cluster.executor
-        result = answer(
-            question, out=out, threads=threads, executor=executor, report=report, title=title
+        result = studying.answer(
+            question, out=out, threads=threads, executor=executor, report=report
         )
     paths = [] if out is None else result.save(out)
     if folder is not None:
@@ -168,16 +151,24 @@ def _run(
         typer.echo(json.dumps(result.as_plain(), allow_nan=False))
         return
     _print(result)
-    Console(soft_wrap=True).print("Saved", *map(str, paths))
+    if paths:
+        _plain_console().print("Saved", *map(str, paths))
+
+
+def _plain_console() -> Console:
+    """Return a console for sentences, which shows text as it is."""
+    return Console(soft_wrap=True, highlight=False, markup=False)
 
 
 def _show_again(folder: Folder, *, as_json: bool) -> None:
-    """What a finished study came to, from its files."""
+    """Print what a finished study came to, from its files."""
+    from colme.studies.result import FILES, OBJECT
+
     found = (folder.out / OBJECT).read_text(encoding="utf-8")
     if as_json:
         typer.echo(found, nl=False)
         return
-    plain = Console(soft_wrap=True, highlight=False, markup=False)
+    plain = _plain_console()
     told = json.loads(found)
     for text in told["warnings"]:
         plain.print("Warning:", text)
@@ -186,9 +177,10 @@ def _show_again(folder: Folder, *, as_json: bool) -> None:
     plain.print(folder.said, *(str(folder.out / name) for name in FILES))
 
 
-def _print(result: StudyResult) -> None:
-    console = running.wide_console()
-    plain = Console(soft_wrap=True, highlight=False, markup=False)
+def _print(result: "StudyResult") -> None:
+    from colme.studies import words as told
+
+    console, plain = running.wide_console(), _plain_console()
     plain.print(told.asked(result.question))
     for text in told.left_out(result.question, MOST_SITES):
         plain.print(text)
@@ -199,10 +191,12 @@ def _print(result: StudyResult) -> None:
         plain.print(text)
     for curve in result.curves:
         if curve.algorithm == result.curves[0].algorithm:
-            show(console, _sites(result, curve))
+            show(console, _sites(result, curve, told.label(curve)))
 
 
-def _curves(result: StudyResult) -> Table:
+def _curves(result: "StudyResult") -> Table:
+    from colme.studies.page import SHOWN
+
     curves, samples = result.curves, result.curves[0].samples
     shown = [i for i, count in enumerate(samples) if count in SHOWN or i == len(samples) - 1]
     where = "at each site" if result.question.paces is None else "a site on average"
@@ -218,7 +212,7 @@ def _curves(result: StudyResult) -> Table:
     return table
 
 
-def _sites(result: StudyResult, curve: Curve) -> Table:
+def _sites(result: "StudyResult", curve: "Curve", label: str) -> Table:
     own = [
         site
         for site in result.sites
@@ -228,7 +222,7 @@ def _sites(result: StudyResult, curve: Curve) -> Table:
     most = MOST_SITES // 2
     shown = own if len(own) <= MOST_SITES else [*own[:most], None, *own[-most:]]
     few = "" if len(own) <= MOST_SITES else ", those that gain most and least"
-    table = Table(title=f"{told.label(curve)}{few}")
+    table = Table(title=f"{label}{few}")
     heads = (
         "site",
         "rows",
@@ -248,7 +242,9 @@ def _sites(result: StudyResult, curve: Curve) -> Table:
     return table
 
 
-def _cells(site: SiteResult) -> list[str]:
+def _cells(site: "SiteResult") -> list[str]:
+    from colme.studies.page import percent
+
     return [
         site.site,
         f"{site.rows:,}",

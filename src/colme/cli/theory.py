@@ -20,7 +20,7 @@ from colme.cli.values import numbers, words
 from colme.planner import AlgorithmName, Forecast, Point, Question, forecast
 from colme.privacy.words import level
 from colme.report import curves
-from colme.report.prospects import over_samples
+from colme.report.forecast import over_samples
 from colme.sim.graphs import random_component_sizes
 from colme.theory import Prospect
 
@@ -97,7 +97,7 @@ def theory(
     _print_forecasts(console, forecasts)
     _print_paper(console, prospect, question)
     if paths:
-        console.print("Saved", *map(str, paths), soft_wrap=True)
+        console.print("Saved", *map(str, paths), soft_wrap=True, markup=False)
 
 
 def _as_plain(prospect: Prospect, forecasts: Sequence[Forecast]) -> dict[str, Any]:

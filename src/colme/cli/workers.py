@@ -10,8 +10,6 @@ from typing import Annotated, Self
 
 import typer
 
-from colme.sim.study import on_cluster, workers_here
-
 
 class Workers:
     """Of a cluster that is reached, or started, once something is to be computed there.
@@ -27,6 +25,8 @@ class Workers:
     @property
     def here(self) -> int | None:
         """Processes on this machine, if they are."""
+        from colme.sim.study import workers_here
+
         return workers_here(self.where)
 
     def warn_of_rows(self) -> None:
@@ -37,6 +37,8 @@ class Workers:
     @property
     def executor(self) -> Executor:
         """To be asked for by whoever has something to compute."""
+        from colme.sim.study import on_cluster
+
         if self._executor is None:
             self._executor = self._opened.enter_context(on_cluster(self.where))
         return self._executor
@@ -74,7 +76,7 @@ def processes(context: typer.Context, work: int) -> Workers | None:
 
 def _until_the_end(context: typer.Context, workers: Workers | None) -> Workers | None:
     if workers is not None:
-        workers_here(workers.where)  # refuses what is no address
+        _ = workers.here  # refuses an invalid address
         context.with_resource(workers)
     return workers
 

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from math import isqrt
 from typing import Literal
 
-import numpy as np
 import tomli_w
 from pydantic import Field
 
 from colme import __version__
 from colme.config import Table
+from colme.experiment.streams import Stream, generator
 from colme.sim.scenario import Scenario
 
 MOST_IN_A_NETWORK = 60
@@ -74,8 +74,8 @@ class Choices(Table):
         """The class of each agent, in an order that says nothing of who is whose neighbour."""
         first = max(round(self.largest * self.agents), -(-self.agents // self.classes))
         others = [1 + number % (self.classes - 1) for number in range(self.agents - first)]
-        generator = np.random.default_rng([self.seed, _MEMBERS])
-        return [int(one) for one in generator.permutation([0] * first + others)]
+        lots = generator(self.seed, Stream.EXPLORER_CLASSES)
+        return [int(one) for one in lots.permutation([0] * first + others)]
 
     def scenario(self) -> Scenario:
         """As the simulator takes it."""
@@ -148,6 +148,3 @@ def for_network(choices: Choices) -> Choices:
     shown = fitted(fewer).choices
     # The square nearest to sixty is larger than that.
     return shown if shown.agents <= MOST_IN_A_NETWORK else shown.model_copy(update={"agents": 49})
-
-
-_MEMBERS = 21  # a random stream; the simulator's are in scenario.py

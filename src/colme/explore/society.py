@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from colme.errors import ConfigError
+from colme.experiment.streams import Stream, generator
 from colme.explore.choices import Choices, for_network
 from colme.explore.letters import Letter, Said, said
 from colme.network import Network
@@ -60,8 +61,8 @@ class Society:
         self.cut: set[Edge] = set()
         self.crossed: set[Edge] = set()
         """Over which something came in the last round."""
-        self._generator = np.random.default_rng([self.choices.seed, _SAMPLES])
-        self._noise = SeededLaplace(np.random.default_rng([self.choices.seed, _NOISE]))
+        self._generator = generator(self.choices.seed, Stream.EXPLORER_SAMPLES)
+        self._noise = SeededLaplace(generator(self.choices.seed, Stream.EXPLORER_NOISE))
         profile = replace(scenario.profiles()[0][0][0], bounds=self.choices.common_bounds)
         network = Network.from_graph(
             graph, profile=profile, noise=self._noise, algorithm=self.choices.algorithm
@@ -193,6 +194,3 @@ class Society:
 
 def _edge(a: int, b: int) -> Edge:
     return (a, b) if a < b else (b, a)
-
-
-_SAMPLES, _NOISE = 22, 23  # random streams; the simulator's are in scenario.py

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from colme.experiment.streams import Stream, generator
 from colme.graph import Graph
 from colme.inference.answers import Owners, answers
 from colme.inference.compiled import bring_compiler
@@ -36,8 +37,8 @@ class Expected:
 def relay(question: Question, count: int, *, draws: int, seed: int) -> Expected:
     """MSE / Local of relay when everybody has so many samples."""
     bring_compiler()
-    generator = np.random.default_rng([seed, count])
-    rows = np.array([_board(question, count, generator) for _ in range(draws)])
+    drawn = generator(seed, Stream.FORECAST, count)
+    rows = np.array([_board(question, count, drawn) for _ in range(draws)])
     return _adjusted(rows[:, 0], rows[:, 1:])
 
 

@@ -9,9 +9,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from colme.privacy.words import level
-from colme.report import looks
-from colme.report.lines import styles
-from colme.report.looks import IDEAL, LOCAL, Pen
+from colme.report import style
+from colme.report.style import IDEAL, LOCAL, Pen
 
 _REFERENCES = {"local": LOCAL, "ideal": IDEAL}
 
@@ -28,8 +27,8 @@ def systems_over_time(datasets: Mapping[str, xr.Dataset]) -> Figure:
             for epsilon in distinct_levels(end, algorithm):
                 cell = end.sel(algorithm=algorithm, epsilon=epsilon)
                 pen = look.of(algorithm, epsilon)
-                looks.draw(error, cell.t, cell.mse, pen, cell.mse_se)
-                looks.draw(close, cell.t, cell.within_tolerance, pen)
+                style.draw(error, cell.t, cell.mse, pen, cell.mse_se)
+                style.draw(close, cell.t, cell.within_tolerance, pen)
                 told.setdefault(pen.label, pen.handle())
         error.set_yscale("log")
         error.set_ylabel("Average MSE")
@@ -38,10 +37,10 @@ def systems_over_time(datasets: Mapping[str, xr.Dataset]) -> Figure:
         close.set_ylabel("Share of agents")
         for panel in (error, close):
             panel.set_xlabel("Time t (rounds)")
-            looks.log_time(panel, end.t)
-            looks.grid(panel)
-    looks.legend(figure, list(told.values()))
-    looks.head(figure, "Systems side by side: squared error, and who has its mean, over time")
+            style.log_time(panel, end.t)
+            style.grid(panel)
+    style.legend(figure, list(told.values()))
+    style.head(figure, "Systems side by side: squared error, and who has its mean, over time")
     return figure
 
 
@@ -50,9 +49,9 @@ class _Look:
 
     def __init__(self, datasets: Sequence[xr.Dataset]) -> None:
         names = dict.fromkeys(str(one) for data in datasets for one in data.algorithm.values)
-        self._pens = looks.pens([name for name in names if name not in _REFERENCES])
+        self._pens = style.pens([name for name in names if name not in _REFERENCES])
         levels = sorted({float(epsilon) for data in datasets for epsilon in data.epsilon.values})
-        self._lines = styles(list(map(level, levels)))
+        self._lines = style.lines(list(map(level, levels)))
         self._private = {
             name
             for data in datasets
@@ -67,7 +66,7 @@ class _Look:
         colour = self._pens[algorithm].colour
         if algorithm not in self._private:
             return Pen(colour, "-", 1.7, algorithm)
-        label = f"{algorithm}, {looks.epsilon_is(epsilon)}"
+        label = f"{algorithm}, {style.epsilon_is(epsilon)}"
         return Pen(colour, self._lines[level(epsilon)], 1.7, label)
 
 
@@ -93,7 +92,7 @@ def _references_first(algorithms: list[str]) -> list[str]:
 
 def _setting(data: xr.Dataset) -> str:
     classes, degree = len(json.loads(data.attrs["scenario"])["means"]), float(data.degree[0])
-    return f"{looks.setting(data)}; {classes} classes, r = {degree:g}"
+    return f"{style.setting(data)}; {classes} classes, r = {degree:g}"
 
 
 def _tolerance(data: xr.Dataset) -> float:

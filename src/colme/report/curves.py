@@ -1,8 +1,9 @@
-"""Mean squared error over time, a panel for each degree: Figure 1 of the paper."""
+"""Errors over time: Figure 1 of the paper, a panel for each degree, and the demonstration."""
 
 from collections.abc import Sequence
 from math import inf
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import xarray as xr
@@ -10,9 +11,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from colme.errors import ConfigError, one_of
-from colme.report import looks
-from colme.report.lines import styles
-from colme.report.looks import IDEAL, LOCAL, Pen
+from colme.report import style
+from colme.report.style import CLASS_IDEAL, IDEAL, LOCAL, Pen
+
+if TYPE_CHECKING:  # What agents in memory need is not what a figure needs.
+    from colme.sim.demonstration import Demonstration
 
 FORMATS = ("png", "svg", "pdf")
 
@@ -25,17 +28,17 @@ def mse_over_time(dataset: xr.Dataset) -> Figure:
     figure = Figure(figsize=(5.0 * len(degrees) + 2.6, 5.2), layout="constrained")
     panels = figure.subplots(1, len(degrees), squeeze=False)[0]
     colours = _colours([float(epsilon) for epsilon in dataset.epsilon.values])
-    lines = styles([str(name) for name in dataset.algorithm.values])
+    lines = style.lines([str(name) for name in dataset.algorithm.values])
     for panel, degree in zip(panels, degrees, strict=True):
         _draw(panel, dataset.sel(degree=degree), colours, lines)
-        panel.set_title(looks.neighbours(degree))
+        panel.set_title(style.neighbours(degree))
     panels[0].set_ylabel("Average MSE")
     handles = [LOCAL.handle(), IDEAL.handle()]
     levels = list(zip(dataset.epsilon.values, colours, strict=True))
-    handles += [Pen(one, "-").handle(looks.epsilon_is(epsilon)) for epsilon, one in levels[::-1]]
+    handles += [Pen(one, "-").handle(style.epsilon_is(epsilon)) for epsilon, one in levels[::-1]]
     handles += [Pen("gray", line).handle(name) for name, line in lines.items()]
-    looks.legend(figure, handles)
-    looks.head(figure, "Average squared error of everybody's answer", looks.setting(dataset))
+    style.legend(figure, handles)
+    style.head(figure, "Average squared error of everybody's answer", style.setting(dataset))
     return figure
 
 
@@ -43,18 +46,18 @@ def _draw(
     panel: Axes, data: xr.Dataset, colours: Sequence[object], lines: dict[str, object]
 ) -> None:
     t = data.t.values
-    looks.draw(panel, t, data.mse_local, LOCAL, data.mse_local_se)
-    looks.draw(panel, t, data.mse_ideal, IDEAL)
+    style.draw(panel, t, data.mse_local, LOCAL, data.mse_local_se)
+    style.draw(panel, t, data.mse_ideal, IDEAL)
     for level, colour in enumerate(colours):
         for name, line in lines.items():
             cell = data.isel(epsilon=level).sel(algorithm=name)
-            looks.draw(panel, t, cell.mse, Pen(colour, line, 1.4), cell.mse_se)
+            style.draw(panel, t, cell.mse, Pen(colour, line, 1.4), cell.mse_se)
     panel.set_yscale("log")
     panel.set_xlabel("Time t (samples of each agent)")
     panel.set_xlim(0, t[-1])
     panel.xaxis.set_major_formatter("{x:,.0f}")
     panel.set_ylim(_floor(data), _ceiling(data))
-    looks.grid(panel)
+    style.grid(panel)
 
 
 def _floor(data: xr.Dataset) -> float:
@@ -73,7 +76,7 @@ def _colours(epsilons: Sequence[float]) -> Sequence[object]:
     """The paper's, where there are no others."""
     if all(epsilon in _PAPER_COLOURS for epsilon in epsilons):
         return [_PAPER_COLOURS[epsilon] for epsilon in epsilons]
-    return looks.colours(epsilons)
+    return style.colours(epsilons)
 
 
 def save(
@@ -92,3 +95,47 @@ def save(
         figure.set_layout_engine(None)
     figure.set_layout_engine(layout)
     return paths
+
+
+_TOGETHER = style.pens(["relay"])["relay"]
+
+
+def demonstration(result: "Demonstration", *, epsilon: float) -> Figure:
+    """Everybody's error at the end on the left, over time on the right, root mean squared."""
+    figure = Figure(figsize=(12.5, 5.0), layout="constrained")
+    answers, errors = figure.subplots(1, 2)
+    _draw_answers(answers, result)
+    _draw_errors(errors, result)
+    handles = [LOCAL.handle(), _TOGETHER.handle("Together (relay)"), CLASS_IDEAL.handle()]
+    style.legend_below(figure, handles, columns=3)
+    style.head(
+        figure,
+        f"{result.truth.size} agents learn their own means, of which there are three, together:"
+        f" {style.epsilon_is(epsilon)} for each sample (event level, replace-one)",
+    )
+    return figure
+
+
+def _draw_answers(panel: Axes, result: "Demonstration") -> None:
+    alone, together = result.local[-1] - result.truth, result.together[-1] - result.truth
+    places = range(len(alone))
+    panel.axhline(0, color="black", lw=0.8, ls=":")
+    panel.vlines(places, alone, together, color=LOCAL.colour, lw=0.7)
+    panel.plot(places, alone, "x", color=LOCAL.colour, ms=6)
+    panel.plot(places, together, "o", color=_TOGETHER.colour, ms=4.5)
+    panel.set_title(f"How far off each is after {int(result.rounds[-1]):,} samples")
+    panel.set_xlabel("Agent")
+    panel.set_ylabel("Answer - true mean (x: alone, ●: together)")
+
+
+def _draw_errors(panel: Axes, result: "Demonstration") -> None:
+    drawn = ((LOCAL, result.local), (CLASS_IDEAL, result.ideal), (_TOGETHER, result.together))
+    for pen, values in drawn:
+        style.draw(panel, result.rounds, result.errors(values), pen)
+    panel.set_yscale("log")
+    style.log_time(panel, result.rounds)
+    panel.yaxis.set_major_formatter("{x:g}")
+    panel.set_title("How far off they are, root mean squared")
+    panel.set_xlabel("Samples of each agent")
+    panel.set_ylabel("Error")
+    style.grid(panel)

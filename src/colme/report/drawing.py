@@ -15,9 +15,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from colme.errors import ConfigError, one_of
-from colme.report import looks
-from colme.report.lines import styles
-from colme.report.looks import IDEAL, LOCAL, Pen
+from colme.report import style
+from colme.report.style import IDEAL, LOCAL, Pen
 
 Scale = Literal["log", "linear"]
 
@@ -75,9 +74,9 @@ def draw(result: xr.Dataset, drawing: Drawing) -> Figure:
         row[0].set_ylabel(f"{name} / Local" if drawing.over_local else name)
     for panel in panels[-1]:
         panel.set_xlabel("Time t (rounds)")
-    looks.legend(figure, look.legend(drawing))
-    told = looks.setting(data, bands=f"{drawing.quantity}_se" in data)
-    looks.head(figure, _heading(values, drawing), ", ".join(filter(None, [look.privacy, told])))
+    style.legend(figure, look.legend(drawing))
+    told = style.setting(data, bands=f"{drawing.quantity}_se" in data)
+    style.head(figure, _heading(values, drawing), ", ".join(filter(None, [look.privacy, told])))
     return figure
 
 
@@ -105,9 +104,9 @@ class _Look:
             name for name in self.algorithms if values.sel(algorithm=name).isnull().all()
         }
         """Those that do not have it: relay accepts no edges."""
-        self._lines = styles(self.algorithms)
-        self._colours = looks.colours(self.epsilons)
-        self._pens = looks.pens(self.algorithms)
+        self._lines = style.lines(self.algorithms)
+        self._colours = style.colours(self.epsilons)
+        self._pens = style.pens(self.algorithms)
 
     def of(self, algorithm: str, level: int) -> Pen:
         """Of one curve."""
@@ -118,7 +117,7 @@ class _Look:
     @property
     def privacy(self) -> str:
         """Where the legend does not tell it."""
-        return looks.epsilon_is(self.epsilons[0]) if len(self.epsilons) == 1 else ""
+        return style.epsilon_is(self.epsilons[0]) if len(self.epsilons) == 1 else ""
 
     def legend(self, drawing: Drawing) -> list[Line2D]:
         """What colours and lines stand for."""
@@ -132,7 +131,7 @@ class _Look:
         if len(self.epsilons) == 1:
             return handles + [pen.handle(self._named(name)) for name, pen in self._pens.items()]
         levels = zip(self.epsilons, self._colours, strict=True)
-        handles += [Pen(colour, "-").handle(looks.epsilon_is(one)) for one, colour in levels]
+        handles += [Pen(colour, "-").handle(style.epsilon_is(one)) for one, colour in levels]
         lines = self._lines.items()
         return handles + [Pen("gray", line).handle(self._named(name)) for name, line in lines]
 
@@ -182,7 +181,7 @@ def _facet(data: xr.Dataset, degree: float, one: int | None) -> xr.Dataset:
 
 def _title(data: xr.Dataset, degree: float, one: int | None) -> str:
     if one is None:
-        return looks.neighbours(degree)
+        return style.neighbours(degree)
     return f"r = {degree:.3g}, class of mean {float(data.class_mean.sel(class_number=one)):g}"
 
 
@@ -206,16 +205,16 @@ def _draw(panel: Axes, data: xr.Dataset, drawing: Drawing, look: _Look) -> None:
             error = data.get(f"{quantity}_se")
             error = None if error is None else error.isel(place)
             error = error if error is None or unit is None else error / unit
-            looks.draw(panel, t, middle, pen, error)
+            style.draw(panel, t, middle, pen, error)
     panel.set_yscale(drawing.y or ("log" if quantity in _ALONE else "linear"))
     if drawing.over_local:
         panel.yaxis.set_major_formatter("{x:,g}")
     if drawing.x == "log":
-        looks.log_time(panel, t)
+        style.log_time(panel, t)
     else:
         panel.set_xlim(0, t[-1])
         panel.xaxis.set_major_formatter("{x:,.0f}")
-    looks.grid(panel)
+    style.grid(panel)
 
 
 def _draw_each(
@@ -233,17 +232,17 @@ def _draw_references(panel: Axes, data: xr.Dataset, drawing: Drawing) -> None:
     if quantity == "answer":
         truth = data.truth.transpose("t", ...).values.reshape(len(t), -1)
         for mean in np.unique(truth, axis=1).T:
-            looks.draw(panel, t, mean, _TRUTH)
+            style.draw(panel, t, mean, _TRUTH)
     if quantity not in _ALONE:
         return
     if drawing.over_local:
-        looks.level_line(panel, LOCAL)
+        style.level_line(panel, LOCAL)
         if quantity == "mse":
-            looks.draw(panel, t, data.mse_ideal / data.mse_local, IDEAL)
+            style.draw(panel, t, data.mse_ideal / data.mse_local, IDEAL)
         return
     if quantity == "mse":
-        looks.draw(panel, t, data.mse_local, LOCAL, data.mse_local_se)
-        looks.draw(panel, t, data.mse_ideal, IDEAL)
+        style.draw(panel, t, data.mse_local, LOCAL, data.mse_local_se)
+        style.draw(panel, t, data.mse_ideal, IDEAL)
         return
     alone = data[_ALONE[quantity]].isel(algorithm=-1, epsilon=0)
-    looks.draw(panel, t, alone.mean([*{*_EACH} & {*alone.dims}]), LOCAL)
+    style.draw(panel, t, alone.mean([*{*_EACH} & {*alone.dims}]), LOCAL)

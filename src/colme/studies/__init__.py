@@ -1,19 +1,15 @@
-"""Studies of one's own data: would it have paid to learn together, for each site, and when?"""
+"""Studies of one's own data: how much would each site gain by collaborating, and when?
 
-from colme.studies.findings import Curve, SiteResult
-from colme.studies.inquiry import Inquiry
-from colme.studies.result import StudyResult
-from colme.studies.runner import kept_in, work
-from colme.studies.studying import answer, prepare, study
+`studying`: `study` (also `colme.study`), and its two steps `prepare` and `answer`. `result`:
+`StudyResult`, for people and for programs. `inquiry`: the validated question.
 
-__all__ = [
-    "Curve",
-    "Inquiry",
-    "SiteResult",
-    "StudyResult",
-    "answer",
-    "kept_in",
-    "prepare",
-    "study",
-    "work",
-]
+Defaults are here so that the help of the command line need not import the simulator.
+"""
+
+SAMPLES = 1_000
+"""At each site at the end of a run, if rows are resampled."""
+
+RUNS = 48
+
+MIN_SAMPLES = 20
+"""Rows that a site needs to take part."""

@@ -5,11 +5,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from colme.experiment.streams import Stream, generator
 from colme.graph import IntArray
 from colme.studies.inquiry import Inquiry, fed_rows
 from colme.studies.sites import FloatArray
-
-_DRAWS, _SPLITS = 31, 32  # random streams; those before are the simulator's
 
 
 class SiteFeed(ABC):
@@ -34,7 +33,7 @@ class Resampled(SiteFeed):
         self._sizes = sites.counts
         self._starts = np.cumsum(self._sizes) - self._sizes
         self._generators = [
-            np.random.default_rng([question.seed, _DRAWS, number]) for number in numbers
+            generator(question.seed, Stream.STUDY_ROWS, number) for number in numbers
         ]
         shape = len(sites.names), len(numbers)
         self._total = np.zeros(shape)
@@ -45,8 +44,8 @@ class Resampled(SiteFeed):
         """The rounds follow those taken before."""
         counts = np.arange(first, last + 1)
         taken = np.empty((counts.size, *self._total.shape))
-        for run, generator in enumerate(self._generators):
-            drawn = (generator.random((counts.size, self._sizes.size)) * self._sizes).astype(int)
+        for run, lots in enumerate(self._generators):
+            drawn = (lots.random((counts.size, self._sizes.size)) * self._sizes).astype(int)
             taken[:, :, run] = self._flat[self._starts + drawn]
         totals = self._total + np.cumsum(taken, axis=0)
         self._total = totals[-1]
@@ -67,10 +66,10 @@ class Replayed(SiteFeed):
         self.truth, self.blur = np.zeros(shape), np.zeros(shape)
         self._totals = np.zeros((int(fed.sum()), len(numbers)))
         for run, number in enumerate(numbers):
-            generator = np.random.default_rng([question.seed, _SPLITS, number])
+            lots = generator(question.seed, Stream.STUDY_HALVES, number)
             for a, values in enumerate(sites.values):
                 chosen = np.zeros(values.size, np.bool_)
-                chosen[generator.choice(values.size, int(fed[a]), replace=False)] = True
+                chosen[lots.choice(values.size, int(fed[a]), replace=False)] = True
                 own, held = values[chosen] - sites.midpoint, values[~chosen] - sites.midpoint
                 start = self._starts[a]
                 self._totals[start : start + own.size, run] = np.cumsum(own)

@@ -8,25 +8,24 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from colme.report import looks
-from colme.report.lines import styles
-from colme.report.looks import LOCAL, Pen
+from colme.report import style
+from colme.report.style import LOCAL, Pen
 from colme.studies.findings import Curve
 
 HIGHEST = 2.0
-"""Times the error alone, at which the picture ends; how far a curve goes beyond, its label says."""
+"""Error ratio at which the picture ends. The label of a curve says how far it goes beyond."""
 
 _COLOURS = ("#0072B2", "#D55E00", "#882255", "#E69F00", "#332288", "#56B4E9", "#a65628", "#000000")
 
 
 def error_over_samples(curves: Sequence[Curve]) -> Figure:
-    """Below 1 it pays to learn together. Bands are 95%."""
+    """Draw the error ratio over samples: below 1 is a gain. Bands are 95%."""
     figure = Figure(figsize=(9.4, 4.9), layout="constrained")
     panel = figure.subplots()
     shown = [curve for curve in curves if curve.algorithm != "local"] or list(curves)
-    lines = styles(list(dict.fromkeys(curve.algorithm for curve in shown)))
+    lines = style.lines(list(dict.fromkeys(curve.algorithm for curve in shown)))
     epsilons = list(dict.fromkeys(curve.epsilon for curve in shown))
-    looks.level_line(panel, LOCAL)
+    style.level_line(panel, LOCAL)
     handles = [LOCAL.handle()]
     for curve in shown:
         colour = _COLOURS[epsilons.index(curve.epsilon) % len(_COLOURS)]
@@ -35,19 +34,19 @@ def error_over_samples(curves: Sequence[Curve]) -> Figure:
         if most > HIGHEST:
             name += f" (up to {most:.3g})"
         pen = Pen(colour, lines[curve.algorithm], 1.8, name)
-        looks.draw(panel, curve.samples, curve.mse_over_local, pen, curve.standard_error)
+        style.draw(panel, curve.samples, curve.mse_over_local, pen, curve.standard_error)
         handles.append(pen.handle())
     highest = max(max(curve.mse_over_local) for curve in shown)
     panel.set_ylim(0, min(max(1.2, 1.05 * highest), HIGHEST))
     panel.set_ylabel("Squared error / alone")
     _over_samples(panel, shown[0])
-    looks.legend(figure, handles)
-    looks.head(figure, "Squared error together, as a multiple of staying alone (bands: 95%)")
+    style.legend(figure, handles)
+    style.head(figure, "Error ratio: squared error together / alone (bands: 95%)")
     return figure
 
 
 def gained_and_lost(curves: Sequence[Curve], sites: int) -> Figure:
-    """Of so many sites, those that are clearly better off, upwards, and clearly worse off."""
+    """Draw how many sites clearly gained, upwards, and clearly lost, downwards."""
     figure = Figure(figsize=(9.4, 1.7 + 1.7 * len(curves)), layout="constrained")
     panels = figure.subplots(len(curves), 1, squeeze=False, sharex=True, sharey=True)[:, 0]
     for panel, curve in zip(panels, curves, strict=True):
@@ -59,24 +58,24 @@ def gained_and_lost(curves: Sequence[Curve], sites: int) -> Figure:
         panel.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{abs(y):g}"))
         panel.set_title(_named(curve), fontsize="medium", loc="left")
         panel.set_ylabel("Lost | Gained")
-        looks.grid(panel)
+        style.grid(panel)
     _over_samples(panels[-1], curves[0])
-    looks.head(figure, f"Of {sites} sites, those that clearly gained and clearly lost")
+    style.head(figure, f"Sites that clearly gained and clearly lost, of {sites}")
     return figure
 
 
 def _named(curve: Curve) -> str:
-    return f"{curve.algorithm}, {looks.epsilon_is(curve.epsilon)}"
+    return f"{curve.algorithm}, {style.epsilon_is(curve.epsilon)}"
 
 
 def _over_samples(panel: Axes, curve: Curve) -> None:
-    looks.log_time(panel, curve.samples)
-    panel.set_xlabel("Samples a site")
-    looks.grid(panel)
+    style.log_time(panel, curve.samples)
+    panel.set_xlabel("Samples per site")
+    style.grid(panel)
 
 
 def as_svg(figure: Figure) -> str:
-    """To stand inside a page: the same figure is the same text."""
+    """Return the figure for use inside a page: the same figure is the same text."""
     text = StringIO()
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "colme"}):
         figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})

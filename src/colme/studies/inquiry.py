@@ -17,15 +17,10 @@ from colme.graph import IntArray
 from colme.rules.release import Profile
 from colme.sim.engines import AlgorithmTable, PaperTable, RelayTable, TrackingTable
 from colme.sim.scenario import AnyAlgorithm
-from colme.studies.links import Links
-from colme.studies.sites import FloatArray, Sites
+from colme.studies import RUNS, SAMPLES
+from colme.studies.sites import FloatArray, Links, Sites
 
 Mode = Literal["resample", "replay"]
-
-SAMPLES = 1_000
-"""At each site, where rows are drawn again and again, unless told otherwise."""
-
-RUNS = 48
 
 ASKED = 150
 """Sites up to which every one answers in every run; of more, as many at a time, in turn: an answer
@@ -158,7 +153,7 @@ def bounds_of(given: Any) -> tuple[float, float]:
 
 
 def _numbers(given: Any) -> list[float]:
-    """None where some are none."""
+    """Return the values as floats, or an empty list if any is not a number."""
     try:
         return [float(one) for one in given]
     except (TypeError, ValueError):

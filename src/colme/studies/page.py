@@ -1,51 +1,75 @@
-"""A page to send around: one HTML file with everything in it, figures and privacy included."""
+"""The report of a study: one HTML file with styles, scripts, figures and data in it.
 
+It is sent around and opened from a disk, offline: it loads nothing from anywhere.
+"""
+
+import json
+from base64 import b64encode
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
+from hashlib import sha256
 from html import escape
 from math import isfinite, isnan
 from typing import Any
 
 from matplotlib.figure import Figure
 
-from colme.pages import CHARTS, STYLES
+from colme.pages import CHARTS, STYLES, asset
 from colme.studies import figures, words
 from colme.studies.findings import Curve, Findings, SiteResult, Verdict
 from colme.studies.inquiry import Inquiry
-from colme.studies.one_file import one_file
 
 SHOWN = (10, 30, 100, 300, 1_000, 3_000)
-"""Counts at which the gain of every site is shown, as far as the study has them."""
+"""Counts of samples at which the gain of every site is shown."""
 
 _WORDS: dict[Verdict, str] = {"gained": "gained", "lost": "lost", "even": ""}
 _COLOURS: dict[Verdict, str] = {"gained": " good", "lost": " bad", "even": ""}
 
 LEAST = -10.0
-"""A gain below which it is not told how far."""
+"""Gains below this are shown as "below"."""
 
 _STYLES = (*STYLES, "study/page.css")
 _SCRIPTS = (*CHARTS, "components/elements.js", "study/page.js")
 
 
 def page(title: str, question: Inquiry, findings: Findings) -> str:
-    """The whole file. Curves are drawn where it is opened; without scripts, figures stand there."""
+    """Return the whole file. Its scripts draw the curves; without scripts, it shows figures."""
     top, *sections = _sections(question, findings, _drawn_there)
-    return one_file(
-        title,
-        f"<header>\n<h1>{escape(title)}</h1>\n{top.content}\n</header>\n<main>\n"
-        + "\n".join(_card(section) for section in sections)
-        + "\n</main>",
-        styles=_STYLES,
-        scripts=_SCRIPTS,
-        data={
-            "sites": len(question.sites.names),
-            "curves": [_plain(curve) for curve in findings.curves],
-        },
+    cards = "\n".join(_card(section) for section in sections)
+    programs = [asset(name).text for name in _SCRIPTS]
+    styles = "\n".join(asset(name).text for name in _STYLES)
+    data = {
+        "sites": len(question.sites.names),
+        "curves": [_plain(curve) for curve in findings.curves],
+    }
+    # No text in the data can end the element that it stands in, or begin another.
+    inside = json.dumps(data, allow_nan=False).replace("<", "\\u003c")
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{escape(_policy(programs))}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f'<title>{escape(title)}</title>\n<link rel="icon" href="data:,">\n'
+        f"<style>\n{styles}</style>\n</head>\n<body>\n"
+        f"<header>\n<h1>{escape(title)}</h1>\n{top.content}\n</header>\n"
+        f"<main>\n{cards}\n</main>\n"
+        f'<script type="application/json" id="told">{inside}</script>\n'
+        + "".join(f"<script>{program}</script>\n" for program in programs)
+        + "</body>\n</html>\n"
+    )
+
+
+def _policy(programs: Sequence[str]) -> str:
+    """Allow these scripts and no other, whatever names the rows have; nothing from elsewhere."""
+    hashes = (b64encode(sha256(program.encode()).digest()).decode() for program in programs)
+    allowed = " ".join(f"'sha256-{one}'" for one in hashes)
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:;"
+        " base-uri 'none'; form-action 'none'"
     )
 
 
 def body(title: str, question: Inquiry, findings: Findings) -> str:
-    """The same for a notebook: figures, and no scripts."""
+    """Return the report for a notebook: figures, and no scripts."""
     top, *sections = _sections(question, findings, lambda _, figure: figures.as_svg(figure))
     parts = [f"<h1>{escape(title)}</h1>", top.content]
     for section in sections:
@@ -60,11 +84,11 @@ class _Section:
 
 
 _Place = Callable[[str, Figure], str]
-"""How a figure stands in the page, by its name there."""
+"""Returns the HTML of a figure, by its name in the page."""
 
 
 def _sections(question: Inquiry, findings: Findings, place: _Place) -> list[_Section]:
-    """What stands in it; the first is above all headings."""
+    """Return all sections; the first is above all headings."""
     sites = len(question.sites.names)
     together = [curve for curve in findings.curves if curve.algorithm != "local"]
     sections = [
@@ -78,12 +102,12 @@ def _sections(question: Inquiry, findings: Findings, place: _Place) -> list[_Sec
             ),
         ),
         _Section(
-            "What was found",
+            "Results",
             _list(words.summary(question, findings))
             + place("errors", figures.error_over_samples(findings.curves))
             + _paragraph(
-                "Squared error of the answers, averaged over sites and runs, as a multiple of the"
-                " same of sites that stay alone. Below 1 it pays. Bands are 95%.",
+                "Error ratio: squared error of the answers, averaged over sites and runs, divided"
+                " by that of sites that stay alone. Below 1 is a gain. Bands are 95%.",
                 "quiet",
             ),
         ),
@@ -91,10 +115,10 @@ def _sections(question: Inquiry, findings: Findings, place: _Place) -> list[_Sec
     if together:
         sections.append(
             _Section(
-                "Who gained, who lost, and when",
+                "Sites that gained and lost",
                 place("counts", figures.gained_and_lost(together, sites))
                 + _paragraph(
-                    f"Of {sites} sites, those whose error is clearly smaller than alone, and"
+                    f"Number of the {sites} sites whose error is clearly smaller than alone, and"
                     " clearly larger.",
                     "quiet",
                 ),
@@ -129,11 +153,11 @@ def _drawn_there(name: str, figure: Figure) -> str:
 
 
 def _plain(curve: Curve) -> dict[str, Any]:
-    """JSON knows neither infinity nor what is not a number."""
-    told = asdict(curve)
+    """Return a curve as plain data: JSON has neither infinity nor NaN."""
+    plain = asdict(curve)
     for name in ("mse_over_local", "standard_error"):
-        told[name] = [value if isfinite(value) else None for value in told[name]]
-    return {**told, "epsilon": f"{curve.epsilon:g}"}
+        plain[name] = [value if isfinite(value) else None for value in plain[name]]
+    return {**plain, "epsilon": f"{curve.epsilon:g}"}
 
 
 def _table(all_sites: Sequence[SiteResult], curve: Curve) -> str:
@@ -187,7 +211,7 @@ def _number(value: float) -> str:
 
 
 def percent(value: float) -> str:
-    """A gain, as far as it means anything."""
+    """Return a gain in percent; empty if it is unknown."""
     if isnan(value):
         return ""
     text = f"{value:.0%}" if value > LEAST else f"below {LEAST:.0%}"

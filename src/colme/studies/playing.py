@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from colme.experiment.streams import Stream, generator
 from colme.graph import IntArray
 from colme.sim.engines import (
     AlgorithmTable,
@@ -25,8 +26,6 @@ Part = Mapping[str, FloatArray]
 
 ROUNDS = 16
 """Of a chunk, at least."""
-
-_GRAPH, _NOISE, _TURNS = 33, 34, 35  # random streams
 
 
 def play(question: Inquiry, first: int, runs: int, report: Callable[[int], None]) -> Part:
@@ -100,7 +99,7 @@ class Fed:
         )
         self._before = np.zeros((2, agents, world.runs))
         self._generators = (
-            [np.random.default_rng([question.seed, _NOISE, run]) for run in world.numbers]
+            [generator(question.seed, Stream.STUDY_NOISE, run) for run in world.numbers]
             if noisy
             else []
         )
@@ -111,8 +110,8 @@ class Fed:
         counts = np.arange(first, last + 1)
         data = self._feed.take(first, last)
         noise = np.zeros(data.shape)
-        for run, generator in enumerate(self._generators):
-            noise[:, :, run] = generator.laplace(size=data.shape[:2])
+        for run, drawn in enumerate(self._generators):
+            noise[:, :, run] = drawn.laplace(size=data.shape[:2])
         total = (first - 1) * self._before[1] + np.cumsum(noise, axis=0)
         means = np.stack([data, total / counts[:, None, None]], axis=1)
         moved = np.abs(np.diff(means, axis=0, prepend=self._before[None]))
@@ -130,7 +129,7 @@ def _asking(table: AlgorithmTable, question: Inquiry, first: int) -> AlgorithmTa
     sites, lanes = len(question.sites.names), lanes_for(question.runs)
     batches = -(-question.runs // lanes)
     number = min(sites, max(ASKED, -(-sites // batches)))
-    turns = np.random.default_rng([question.seed, _TURNS]).permutation(sites)
+    turns = generator(question.seed, Stream.STUDY_EVALUATED).permutation(sites)
     chosen = np.roll(turns, -(first // lanes) * number)[:number]
     return table.model_copy(update={"measured": sorted(chosen.tolist())})
 
@@ -151,7 +150,7 @@ def _engines(world: World, tables: Sequence[AlgorithmTable], levels: int) -> lis
 def _world(question: Inquiry, rounds: IntArray, numbers: range) -> World:
     """Every site with a mean of its own; nothing else is told apart."""
     sites, paces = question.sites, question.paces
-    graph = question.links.draw([question.seed, _GRAPH, numbers[0]])
+    graph = question.links.draw([question.seed, Stream.STUDY_GRAPH, numbers[0]])
     setting = Setting(
         agents=graph.agents,
         degree=float(graph.degrees.mean()),

@@ -15,14 +15,14 @@ from colme.studies.inquiry import Inquiry
 PAGE, OBJECT, SITES, CURVES = "study.html", "study.json", "sites.csv", "curves.csv"
 FIGURE = "study.svg"
 FILES = (PAGE, OBJECT, SITES, CURVES, FIGURE)
-"""Of a study, in the order in which they are named."""
+"""Files of a study, in the order in which they are listed."""
 
-TITLE = "Would it have paid to learn together?"
+TITLE = "How much would each site gain by collaborating?"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class StudyResult:
-    """What was asked, and what was found."""
+    """A study: its question and its findings."""
 
     question: Inquiry
     findings: Findings
@@ -30,7 +30,7 @@ class StudyResult:
 
     @property
     def curves(self) -> tuple[Curve, ...]:
-        """MSE / Local over samples, of each algorithm at each epsilon."""
+        """Error ratio over samples, for each algorithm at each epsilon."""
         return self.findings.curves
 
     @property
@@ -40,7 +40,7 @@ class StudyResult:
 
     @property
     def warnings(self) -> list[str]:
-        """What to know before these numbers are believed."""
+        """Warnings about the data, the graph and the number of sites."""
         return words.warnings(self.question)
 
     @property
@@ -49,7 +49,7 @@ class StudyResult:
         return words.summary(self.question, self.findings)
 
     def as_plain(self) -> dict[str, Any]:
-        """One object for programs: null where nothing can be said."""
+        """Return one object for programs; null if a number is unknown."""
         question, sites = self.question, self.question.sites
         told: dict[str, Any] = _plain(
             {
@@ -74,7 +74,7 @@ class StudyResult:
         return told
 
     def page(self) -> str:
-        """One HTML file with figures in it, that needs nothing else."""
+        """Return one HTML file with everything in it."""
         return page.page(self.title, self.question, self.findings)
 
     def __repr__(self) -> str:
@@ -84,7 +84,7 @@ class StudyResult:
         return page.body(self.title, self.question, self.findings)
 
     def save(self, folder: Path | str) -> list[Path]:
-        """The page, the JSON, both tables as CSV, and the curves as a figure of its own."""
+        """Write the report, the JSON, both tables as CSV, and the curves as a figure."""
         out = Path(folder)
         out.mkdir(parents=True, exist_ok=True)
         paths = [out / name for name in FILES]

@@ -1,37 +1,38 @@
-"""The sites of a study: their values within the bounds, who is left out, what to be warned of."""
+"""The sites of a study, their values within the bounds, and the graph over which they talk."""
 
-from collections.abc import Sequence
+import csv
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import isfinite
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from colme.errors import ConfigError
-from colme.studies.rows import BadRows, Read
+from colme.errors import ConfigError, one_of
+from colme.graph import Graph
+from colme.sim import graphs
+from colme.studies.read import BadRows, Read
 
 FloatArray = NDArray[np.float64]
 
-MIN_SAMPLES = 20
-"""Rows that a site needs to take part, unless told otherwise."""
-
 CLIPPED = 0.01
-"""Of all rows: beyond this share, clipping is warned of."""
+"""Share of all rows above which clipping is warned of."""
 
 TOO_WIDE = 10.0
-"""Times the range of the data, from which on bounds are warned of."""
+"""Bounds this many times wider than the data are warned of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Sites:
-    """Who takes part, with what, and what was found on the way."""
+    """The sites that take part, their values, and what was left out."""
 
     names: tuple[str, ...]
     values: tuple[FloatArray, ...]
-    """Of each site, within the bounds, in their order."""
+    """Values of each site, clipped to the bounds, in their order."""
     bounds: tuple[float, float]
     rows: int
-    """Of the whole table."""
+    """Rows of the whole table."""
     bad: tuple[BadRows, ...]
     left_out: tuple[tuple[str, int], ...]
     """Sites with too few rows, and how many they have."""
@@ -40,42 +41,45 @@ class Sites:
 
     @property
     def means(self) -> FloatArray:
-        """The truth of a study that resamples."""
+        """Mean of each site: the truth of a study that resamples."""
         return np.array([values.mean() for values in self.values])
 
     @property
     def variances(self) -> FloatArray:
-        """Of a value drawn from each."""
+        """Variance of a value drawn from each site."""
         return np.array([values.var() for values in self.values])
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        """Rows of each."""
+        """Rows of each site."""
         return np.array([values.size for values in self.values])
 
     @property
     def half_range(self) -> float:
-        """L."""
+        """L, half the width of the bounds."""
         return (self.bounds[1] - self.bounds[0]) / 2
 
     @property
     def midpoint(self) -> float:
-        """Of the bounds."""
+        """Midpoint of the bounds."""
         return (self.bounds[0] + self.bounds[1]) / 2
 
 
 def sites_of(
     read: Read, *, bounds: tuple[float, float], min_samples: int, epsilons: Sequence[float]
 ) -> Sites:
-    """Those with enough rows, clipped to the bounds."""
+    """Return the sites with enough rows, their values clipped to the bounds."""
     lo, hi = bounds
     kept = {name: given for name, given in read.values.items() if given.size >= min_samples}
     if len(kept) < 2:
         sizes = sorted((given.size for given in read.values.values()), reverse=True)
-        seen = f"{len(kept)} with {min_samples} rows or more (the largest have {sizes[:3]})"
+        largest = ", ".join(map(str, sizes[:3])) or "none"
+        seen = f"{len(kept)} with {min_samples} rows or more (rows of the largest: {largest})"
         if read.bad:
             seen += f", not used: {'; '.join(map(str, read.bad))}"
-        raise ConfigError("sites", seen, "two or more: one has nobody to learn from")
+        raise ConfigError(
+            "sites", seen, "two sites or more (relay needs six): add rows, or lower min_samples"
+        )
     raw = np.concatenate(list(kept.values()))
     return Sites(
         names=tuple(kept),
@@ -96,7 +100,7 @@ def sites_of(
 
 
 def _clipping(kept: dict[str, FloatArray], raw: FloatArray, lo: float, hi: float) -> list[str]:
-    """What it costs that values are cut: a bias that no number of samples takes away."""
+    """Warn of the bias of clipped values, which no number of samples removes."""
     below, above = float(np.mean(raw < lo)), float(np.mean(raw > hi))
     if below + above <= CLIPPED:
         return []
@@ -108,14 +112,14 @@ def _clipping(kept: dict[str, FloatArray], raw: FloatArray, lo: float, hi: float
     average = sum(moved.values()) / len(moved)
     return [
         f"The bounds {lo:g} to {hi:g} clip {below + above:.1%} of all rows ({below:.1%} below,"
-        f" {above:.1%} above). What a site then learns is the mean of its clipped values, alone or"
-        f" together: {average:.3g} off that of its rows on average, {moved[worst]:.3g} at {worst}."
-        " This study measures everybody against the clipped mean."
+        f" {above:.1%} above). A site learns the mean of its clipped values, alone or together."
+        f" That mean is off by {average:.3g} on average, and by {moved[worst]:.3g} at {worst}."
+        " This study compares all answers with the clipped mean."
     ]
 
 
 def _width(raw: FloatArray, lo: float, hi: float, epsilons: Sequence[float]) -> list[str]:
-    """What it costs that noise is made for a range that nobody uses."""
+    """Warn of noise for a range that the data do not use."""
     spread = float(raw.max() - raw.min())
     if spread == 0 or hi - lo < TOO_WIDE * spread:
         return []
@@ -125,12 +129,12 @@ def _width(raw: FloatArray, lo: float, hi: float, epsilons: Sequence[float]) -> 
     if private:
         smaller = ", ".join(f"{epsilon / times:.2g}" for epsilon in private)
         given = ", ".join(f"{epsilon:g}" for epsilon in private)
-        same = f", as much as an epsilon of {smaller} instead of {given} would add"
+        same = f", as if epsilon were {smaller} instead of {given}"
     return [
         f"The bounds {lo:g} to {hi:g} are {times:.0f} times as wide as the data ({raw.min():g} to"
-        f" {raw.max():g}). Noise is made for the bounds, so it is {times:.0f} times as large as"
-        f" bounds of that width would need{same}. Narrower bounds have to come from what"
-        " everybody knows beforehand, not from these data."
+        f" {raw.max():g}). The noise is proportional to the bounds, so it is {times:.0f} times as"
+        f" large as narrow bounds would need{same}. Choose narrower bounds from public knowledge,"
+        " not from these data."
     ]
 
 
@@ -140,6 +144,89 @@ def _flat(kept: dict[str, FloatArray]) -> list[str]:
         return []
     some = ", ".join(flat[:5]) + (", ..." if len(flat) > 5 else "")
     return [
-        f"The same value in every row: {some}. There the own mean is right from the first sample"
-        " on, and there is nothing to gain."
+        f"The same value in every row: {some}. The own mean of such a site is exact from the first"
+        " sample on, so it can't gain."
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """The graph over the sites of a study, or a family of random ones."""
+
+    sites: int
+    degree: int | None = None
+    edges: tuple[tuple[int, int], ...] | None = None
+
+    def draw(self, seed: Sequence[int]) -> Graph:
+        """Draw the graph; a random one depends on the seed."""
+        if self.edges is not None:
+            return Graph.from_edges(self.edges, self.sites)
+        if self.degree is not None and self.degree != self.sites - 1:
+            return graphs.random_regular(self.sites, self.degree, np.random.default_rng(seed))
+        return graphs.complete(self.sites)
+
+    @property
+    def words(self) -> str:
+        """The graph, for people."""
+        if self.edges is not None:
+            return f"over the {len(self.edges):,} edges given"
+        if self.degree is not None:
+            return f"over random graphs in which each has {self.degree} neighbours"
+        return "each a neighbour of every other"
+
+    @property
+    def warnings(self) -> list[str]:
+        """A warning if some sites can't reach all others."""
+        if self.edges is None:
+            return []
+        parts = len(np.unique(self.draw([0]).components(np.zeros(self.sites, np.int64))))
+        if parts == 1:
+            return []
+        return [f"The edges leave {parts} parts that can't reach each other."]
+
+
+def links_of(
+    names: Sequence[str],
+    left_out: Sequence[str],
+    *,
+    degree: int | None,
+    edges: Path | str | Iterable[tuple[str, str]] | None,
+) -> Links:
+    """Return the graph over the sites `names`, without the edges of sites that are left out."""
+    if degree is not None and edges is not None:
+        raise ConfigError("degree", degree, "a degree or edges, not both")
+    if edges is None:
+        links = Links(len(names), degree)
+        links.draw([0])  # Refuses a degree that no graph has.
+        return links
+    number = {name: i for i, name in enumerate(names)}
+    pairs = _read(Path(edges)) if isinstance(edges, Path | str) else list(edges)
+    found = []
+    for pair in pairs:
+        ends = [str(end) for end in pair]
+        for end in ends:
+            if end not in number and end not in left_out:
+                raise ConfigError("edges", end, f"a site: {one_of(end, list(names))}")
+        if all(end in number for end in ends):
+            found.append((number[ends[0]], number[ends[1]]))
+    links = Links(len(names), edges=tuple(found))
+    links.draw([0])
+    return links
+
+
+def _read(path: Path) -> list[tuple[str, str]]:
+    """Read two sites per line, separated by a comma, a semicolon or a tab."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError("edges", str(path), f"a text file to read ({error})") from None
+    pairs = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        separator = next((one for one in ",;\t" if one in line), ",")
+        ends = [cell.strip() for cell in next(csv.reader([line], delimiter=separator))]
+        if len(ends) != 2:
+            raise ConfigError("edges", f"line {number}: {line}", "two sites with a comma between")
+        pairs.append((ends[0], ends[1]))
+    return pairs

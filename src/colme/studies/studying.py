@@ -1,20 +1,18 @@
 """`colme.study`: would it have paid, with these data, for each of these sites?"""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
 from colme.errors import ConfigError
+from colme.studies import MIN_SAMPLES, runner
 from colme.studies import inquiry as asking
-from colme.studies import runner
-from colme.studies.columns import columns_of
 from colme.studies.findings import findings
 from colme.studies.inquiry import Inquiry
-from colme.studies.links import links_of
+from colme.studies.read import read
 from colme.studies.result import TITLE, StudyResult
-from colme.studies.rows import Read, read_rows, read_sites
-from colme.studies.sites import MIN_SAMPLES, sites_of
+from colme.studies.sites import links_of, sites_of
 
 
 def prepare(
@@ -39,10 +37,10 @@ def prepare(
     asking.at_least(least, "min_samples", min_samples)
     if time is not None and mode != "replay":
         raise ConfigError("time", time, "mode replay: rows that are drawn again have no order")
-    read = _read(data, site, value, time)
+    found = read(data, site=site, value=value, time=time)
     epsilons = asking.epsilons_of(epsilon)
     within = asking.bounds_of(bounds)
-    sites = sites_of(read, bounds=within, min_samples=min_samples, epsilons=epsilons)
+    sites = sites_of(found, bounds=within, min_samples=min_samples, epsilons=epsilons)
     left_out = [name for name, _ in sites.left_out]
     links = links_of(sites.names, left_out, degree=degree, edges=edges)
     return asking.asked(
@@ -125,19 +123,3 @@ def study(
         seed=seed,
     )
     return answer(question, threads=threads, executor=executor)
-
-
-def _read(data: Any, site: str | None, value: str | None, time: str | None) -> Read:
-    if site is None and value is None and isinstance(data, Mapping):
-        if time is not None:
-            raise ConfigError("time", time, "none: values of a mapping are in their order")
-        return read_sites(data)
-    for field, name in (("site", site), ("value", value)):
-        if not isinstance(name, str):
-            raise ConfigError(field, name, "the name of a column")
-    assert site is not None
-    assert value is not None
-    if site == value:
-        raise ConfigError("value", value, "another column than the sites'")
-    names = {"site": site, "value": value} | ({} if time is None else {"time": time})
-    return read_rows(columns_of(data, names), site=site, value=value, time=time)

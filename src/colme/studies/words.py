@@ -1,4 +1,4 @@
-"""What a study says in words: what was found, what to be wary of, what privacy means here."""
+"""Text of a study: setting, warnings, summary, method and privacy."""
 
 from math import exp, isfinite
 
@@ -13,37 +13,37 @@ WORTH_TELLING = 0.05
 """Of the error alone: less is no difference."""
 
 FEWEST = 6
-"""Sites that relay needs whose data vary alike."""
+"""Sites of similar variance that relay needs."""
 
 
 def warnings(question: Inquiry) -> list[str]:
-    """Of the data, of the graph, of too few sites."""
+    """Return warnings about the data, the graph, and too few sites."""
     sites = question.sites
     found = [*sites.warnings, *question.links.warnings]
     relays = any(table.algorithm == "relay" for table in question.algorithms)
     if relays and len(sites.names) < FEWEST:
         found.append(
-            f"Relay learns where there are {FEWEST} sites or more whose data vary alike; of these"
-            f" {len(sites.names)} everybody answers with its own mean."
+            f"Relay needs at least {FEWEST} sites whose data have a similar variance. There are"
+            f" {len(sites.names)}, so every site answers with its own mean."
         )
     return found
 
 
 def left_out(question: Inquiry, most: int | None = None) -> list[str]:
-    """Rows and sites that are not in the study, by name; at most so many of the sites."""
+    """List rows and sites that are not in the study; name at most `most` sites."""
     sites = question.sites
     found = [f"Not used: {one}." for one in sites.bad]
     if sites.left_out:
         named = [f"{name} ({rows})" for name, rows in sites.left_out]
         some = ", ".join(named[:most]) + (", ..." if most and len(named) > most else "")
         found.append(
-            f"Left out, {len(sites.left_out)} with fewer than {sites.min_samples} rows: {some}."
+            f"Left out: {len(sites.left_out)} with fewer than {sites.min_samples} rows: {some}."
         )
     return found
 
 
 def asked(question: Inquiry) -> str:
-    """The study in a sentence."""
+    """Describe what was computed, in a few sentences."""
     sites = question.sites
     rows = int(sites.counts.sum())
     who = (
@@ -51,45 +51,45 @@ def asked(question: Inquiry) -> str:
     )
     if question.mode == "resample":
         return (
-            f"{who}. In each, every site draws rows of its own with replacement, up to"
-            f" {question.samples:,}; the truth is the mean of all its rows."
+            f"{who}. In each run, every site draws {question.samples:,} of its own rows, with"
+            " replacement. The truth is the mean of all its rows."
         )
     return (
-        f"{who}. In each, a random half of every site's rows is held out and its mean is the truth,"
-        " whose own error is taken off all squared errors; the other half is fed in its order, at"
-        " the pace at which all sites end together. Runs split the same rows: error bars say"
-        " nothing of what other rows would have done."
+        f"{who}. In each run, a random half of every site's rows is held out. Their mean is the"
+        " truth, and the variance of that mean is subtracted from all squared errors. The other"
+        " half is fed in its order, at a pace at which all sites end together. All runs split the"
+        " same rows, so the error bars do not cover what other rows would have given."
     )
 
 
 def method(question: Inquiry) -> list[str]:
-    """How to read the numbers."""
-    told = [
-        "Alone is the error of a site's own exact mean, together that of the algorithm's answer;"
-        " both are root mean squared errors over the runs. Gain is 1 - (together / alone)²: the"
-        " share of its squared error that a site is spared; below zero it would have done better"
-        " alone.",
-        "Gained and lost are said of sites whose error differs from that alone by more than chance"
-        " does in 95 of 100 cases (Student's t over the runs); of a hundred sites without any"
-        " difference about five are called one or the other.",
-        "Nobody is told a variance. Relay and tracking release noisy squares beside noisy means,"
-        " at no further loss of privacy; the paper's algorithm takes the largest variance that the"
+    """Explain how to read the numbers."""
+    texts = [
+        "Alone is the error of a site's own exact mean, together the error of the algorithm's"
+        " answer. Both are root mean squared errors over the runs. Gain is 1 - (together / alone)²,"
+        " the share of its squared error that a site avoids. If it is below zero, the site would"
+        " have done better alone.",
+        "A site gained or lost if its error differs from that alone by more than chance explains in"
+        " 95 of 100 cases (Student's t over the runs). Of a hundred sites without any difference,"
+        " about five are called one or the other.",
+        "No algorithm knows a variance. Relay releases noisy squares with its noisy means, at no"
+        " further loss of privacy. The paper's algorithm assumes the largest variance that the"
         " bounds allow.",
     ]
     if any(table.algorithm == "relay" for table in question.algorithms):
         if len(question.sites.names) > ASKED:
-            told.append(
-                "With so many sites not everyone's answer is computed in every run: all take turns."
+            texts.append(
+                "With so many sites, each run evaluates only some of them. All sites take turns."
             )
-        told.append(
-            "Class found is how many sites relay took to be alike, the site itself included;"
-            " interval is half the width of the 95% interval that it would have told the site."
+        texts.append(
+            "Class found is the number of sites that relay considers similar, including the site"
+            " itself. Interval is half the width of the 95% interval that relay gives the site."
         )
-    return told
+    return texts
 
 
 def summary(question: Inquiry, findings: Findings) -> list[str]:
-    """A sentence or two for each curve, at its best, at its worst, and at the end."""
+    """Describe each curve at its best, at its worst and at the end."""
     return [
         _of_curve(curve, len(question.sites.names))
         for curve in findings.curves
@@ -133,29 +133,29 @@ def _told(curve: Curve, i: int) -> str:
 
 
 def label(curve: Curve) -> str:
-    """An algorithm and its epsilon."""
+    """Name an algorithm and its epsilon."""
     return f"{curve.algorithm}, epsilon {level(curve.epsilon)}"
 
 
 def privacy(question: Inquiry) -> str:
-    """What is promised to each sample, and what is not."""
+    """State the privacy guarantee of each sample, and what is not protected."""
     lo, hi = question.sites.bounds
     levels = [epsilon for epsilon in question.epsilons if isfinite(epsilon)]
     factors = ", ".join(f"{exp(epsilon):.3g} times for epsilon {epsilon:g}" for epsilon in levels)
-    promise = (
-        "Each sample is protected by pure epsilon-differential privacy: replace any one sample of a"
-        f" site by any other value from {lo:g} to {hi:g}, and nothing that the site ever sends"
-        " becomes more likely, or less, by more than a factor e^epsilon"
+    guarantee = (
+        "Each sample is protected by pure epsilon-differential privacy. Replace any one sample of a"
+        f" site by any other value from {lo:g} to {hi:g}: the probability of anything that the site"
+        " sends changes by at most a factor e^epsilon"
     )
-    promise += f" ({factors})." if factors else "."
+    guarantee += f" ({factors})." if factors else "."
     if any(not isfinite(epsilon) for epsilon in question.epsilons):
-        promise += " Epsilon ∞ is no privacy at all: means are sent as they are."
+        guarantee += " Epsilon ∞ gives no privacy: exact means are sent."
     return (
-        promise + " That is event level and replace-one: a person who is in k rows has k epsilon."
-        " How many samples a site has is public, and so are the bounds. All that a site"
-        " sends follows from noisy means and noisy squares; its exact mean and its answer stay with"
-        " it. With relay everybody"
-        " sees everybody's noisy mean, passed on from neighbour to neighbour, under a pseudonym."
-        " This study itself is not private: it has read all rows in one place, and the means and"
-        " errors of sites that it tells are exact. Show it to those who may see the rows."
+        f"{guarantee} The guarantee is per sample and replace-one: for a person who is in k rows it"
+        " is k epsilon. The number of samples of a site is public, and so are the bounds."
+        " Everything that a site sends is computed from noisy means and noisy squares. Its exact"
+        " mean and its answer stay with it. With relay, every site sees the noisy mean of every"
+        " other site, forwarded by neighbours under a pseudonym. This study itself is not private:"
+        " it reads all rows in one place, and its means and errors are exact. Show it only to"
+        " people who may see the rows."
     )

@@ -3,7 +3,6 @@
 Each distribution is a table of a scenario, with the options that it has.
 """
 
-import csv
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 from scipy import stats
 
+from colme.columns import as_numbers, columns_of, is_empty
 from colme.config import KindBy, Table
 from colme.errors import ConfigError
 from colme.rules.bernstein import bounded_parameter, gaussian_parameter, uniform_parameter
@@ -171,9 +171,9 @@ class Empirical(Distribution):
     values: list[float] | None = None
     """To draw from: these,"""
     file: Path | None = None
-    """or those of a file: numbers and nothing else, or a CSV with a header."""
+    """or those of a file: numbers and nothing else, or a CSV or Parquet file with a header."""
     column: str | None = None
-    """Of a CSV that has more than one."""
+    """Column of that file, if it has more than one."""
 
     _read: list[float] | None = PrivateAttr(None)
     """Contents of the file, read once: an edit while runs are computed must not mix two samples."""
@@ -206,34 +206,15 @@ class Empirical(Distribution):
 
     def _numbers_in(self, file: Path) -> list[float]:
         try:
-            text = file.read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError("file", str(file), f"a file to read ({error})") from None
-        try:
-            return [float(word) for word in self._words(text)]
-        except ConfigError:
-            raise
-        except ValueError as error:
-            raise ConfigError("file", str(file), f"numbers only ({error})") from None
-
-    def _words(self, text: str) -> list[str]:
-        """All of them, or a column of a CSV."""
-        header, *rows = csv.reader(text.splitlines() or [""])
-        if self.column is None and (len(header) == 1 and _is_number(header[0].split()[0:1])):
-            return text.split()
-        if self.column is None and len(header) == 1:
-            return [word for row in rows for word in row]
-        if self.column not in header:
-            raise ConfigError("column", self.column, f"one of {', '.join(header)}")
-        place = header.index(self.column)
-        return [row[place] for row in rows if row]
-
-
-def _is_number(words: list[str]) -> bool:
-    try:
-        return bool([float(word) for word in words])
-    except ValueError:
-        return False
+            return [float(word) for word in file.read_text(encoding="utf-8-sig").split()]
+        except (OSError, ValueError):  # not a file of numbers only
+            columns = columns_of(file, {"column": self.column}, field="file")
+        cells = columns["column"]
+        numbers = as_numbers(cells, "file", columns.first)
+        for row, (cell, number) in enumerate(zip(cells, numbers, strict=True), columns.first):
+            if number is None and not is_empty(cell):
+                raise ConfigError("file", f"{cell} (row {row})", "a finite number")
+        return [number for number in numbers if number is not None]
 
 
 Data = Annotated[

@@ -10,13 +10,12 @@ from numpy.random import Generator
 from pydantic import Field
 
 from colme.config import KindBy, Table
+from colme.experiment.streams import Stream, generator
 from colme.graph import IntArray
 from colme.sim.engines import Course, FloatArray
 
 AFTER = (0, 1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000)
 """Rounds from a jump on that are recorded."""
-
-_JUMP, _WALK = 12, 13  # random streams; the others are in scenario.py
 
 
 BLOCK: Final = 64
@@ -50,10 +49,10 @@ class Jump(Drift):
         """Drawn before the first round."""
         by = np.zeros(means.shape)
         for lane, run in enumerate(runs):
-            generator = np.random.default_rng([seed, _JUMP, run])
+            lots = generator(seed, Stream.JUMP, run)
             agents = len(means)
-            movers = generator.choice(agents, round(self.share * agents), replace=False)
-            moved = self.by if self.by is not None else _elsewhere(means[:, lane], generator)
+            movers = lots.choice(agents, round(self.share * agents), replace=False)
+            moved = self.by if self.by is not None else _elsewhere(means[:, lane], lots)
             by[movers, lane] = np.broadcast_to(moved, agents)[movers]
         return _Jumped(self.at, by)
 
@@ -80,7 +79,7 @@ class Walk(Drift):
         def steps(block: int) -> FloatArray:
             return np.stack(
                 [
-                    np.random.default_rng([seed, _WALK, run, block]).normal(
+                    generator(seed, Stream.WALK, run, block).normal(
                         scale=self.step, size=(BLOCK, agents)
                     )
                     for run in runs

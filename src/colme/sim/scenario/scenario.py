@@ -13,6 +13,7 @@ from pydantic import Field, TypeAdapter, ValidationError, model_validator
 from colme import plugins
 from colme.config import Table, first_of, plain, read_toml
 from colme.errors import ConfigError
+from colme.experiment.streams import Stream, generator
 from colme.graph import Graph, IntArray
 from colme.rules.release import Profile, largest_variance
 from colme.sim.engines import BoolArray, FloatArray
@@ -340,34 +341,27 @@ class Scenario(Table):
             return np.asarray(self.classes)
         if isinstance(self.means, DrawnMeans):
             return np.zeros(self.agents, np.int64)
-        generator = np.random.default_rng([self.seed, _CLASSES, run])
-        return random_classes(self.agents, len(self.means), generator)
+        drawn = generator(self.seed, Stream.CLASSES, run)
+        return random_classes(self.agents, len(self.means), drawn)
 
     def draw_means(self, run: int) -> FloatArray:
         """Everybody's mean at the beginning of one run."""
         if isinstance(self.means, DrawnMeans):
-            generator = np.random.default_rng([self.seed, _MEANS, run])
-            return self.means.draw(self.agents, generator)
+            return self.means.draw(self.agents, generator(self.seed, Stream.MEANS, run))
         return np.asarray(self.means)[self.draw_classes(run)]
 
     def draw_honest(self, run: int) -> BoolArray:
         """Who does not lie, in one run."""
         honest = np.ones(self.agents, np.bool_)
         if self.liars is not None:
-            generator = np.random.default_rng([self.seed, _LIARS, run])
-            honest[generator.choice(self.agents, self.liars.among(self.agents), replace=False)] = 0
+            lots = generator(self.seed, Stream.LIARS, run)
+            honest[lots.choice(self.agents, self.liars.among(self.agents), replace=False)] = 0
         return honest
 
     def draw_graph(self, degree: int, batch: int) -> Graph:
         """The graph that a batch of runs shares."""
-        return self.graph.draw(
-            self.agents, degree, np.random.default_rng([self.seed, _GRAPH, degree, batch])
-        )
-
-
-# So that graphs, classes, liars and means come from unrelated random streams. The noise of blocks
-# has 3 and 4, a drift 12 and 13 (drift.py), what is random about lies 15.
-_GRAPH, _CLASSES, _LIARS, _MEANS = 1, 2, 11, 14
+        drawn = generator(self.seed, Stream.GRAPH, degree, batch)
+        return self.graph.draw(self.agents, degree, drawn)
 
 
 def _names(graph: Graph) -> list[int] | list[str] | None:

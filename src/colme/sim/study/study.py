@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from colme import theory
+from colme.experiment.streams import Stream, sequence
 from colme.graph import IntArray
 from colme.sim.engines import (
     AlgorithmTable,
@@ -136,7 +137,7 @@ class Study:
             return None
         half_range = self.setting.profiles[0][0][0].half_range
         keys = [
-            np.random.SeedSequence([scenario.seed, _LIES, run]).generate_state(1, np.uint64)[0]
+            sequence(scenario.seed, Stream.LIES, run).generate_state(1, np.uint64)[0]
             for run in world.numbers
         ]
         return Liars(
@@ -203,6 +204,3 @@ def _claims(lying: Lying | None) -> Claims | None:
     if lying is None or (lying.count_times == 1 and not lying.no_variance):
         return None
     return Claims(lying.count_times, lying.no_variance)
-
-
-_LIES = 15  # a random stream; the others are in scenario.py

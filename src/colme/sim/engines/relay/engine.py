@@ -8,6 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from colme.errors import ConfigError
+from colme.experiment.streams import Stream, generator
 from colme.graph import IntArray
 from colme.protocol.board.board import CAPACITY
 from colme.rules.weighing import WeighedBlocks
@@ -30,8 +31,6 @@ MEASURED = 24
 
 RELEASES_WATCHED = 20
 """At most, of each schedule."""
-
-_KEYS, _UNITS = 21, 22  # random streams; 23 is for squares; those before are others'
 
 
 class RelayTable(AlgorithmTable):
@@ -73,7 +72,7 @@ class RelayTable(AlgorithmTable):
             expected = f"more agents than the {dishonest} that lie, or how many are to be drawn"
             raise ConfigError("measured", self.measured, expected)
 
-    def asked(self, world: World) -> int | list[int]:
+    def evaluated(self, world: World) -> int | list[int]:
         """Return how many agents are evaluated, or which."""
         if isinstance(self.measured, list):
             return self.measured
@@ -110,7 +109,7 @@ class RelayEngine(Engine):
         seed, agents = world.setting.seed, world.graph.agents
         # Runs of a batch share keys, as they share a graph: all release in the same rounds.
         batch = world.numbers[0]
-        names = draw_origins(agents, np.random.default_rng([seed, _KEYS, batch]))
+        names = draw_origins(agents, generator(seed, Stream.KEYS, batch))
         self._runs: dict[Cell, RelayRun] = {}
         for table, level in entrants:
             assert isinstance(table, RelayTable)
@@ -119,7 +118,7 @@ class RelayEngine(Engine):
                 names,
                 level,
                 squares=table.variance == "released",
-                asked=table.asked(world),
+                evaluated=table.evaluated(world),
                 capacity=table.capacity,
                 hop=table.hop,
             )
@@ -128,10 +127,11 @@ class RelayEngine(Engine):
         kinds = 2 if any(run.squares for run in runs) else 1
         # They depend on nothing but seed, run, agent and block, so that all epsilons see the same.
         self._units = np.zeros((kinds, blocks, agents, world.runs), np.float32)
-        for kind in range(kinds):
+        streams = (Stream.NOISE, Stream.NOISE_OF_SQUARES)[:kinds]
+        for kind, stream in enumerate(streams):
             for lane, run in enumerate(world.numbers):
-                generator = np.random.default_rng([seed, _UNITS + kind, run])
-                self._units[kind, ..., lane] = generator.laplace(size=(blocks, agents))
+                drawn = generator(seed, stream, run).laplace(size=(blocks, agents))
+                self._units[kind, ..., lane] = drawn
 
     def advance(self, chunk: Chunk) -> None:
         """One entrant after the other."""

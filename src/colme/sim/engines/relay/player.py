@@ -4,7 +4,9 @@ from statistics import median_low
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 
+from colme.experiment.streams import Stream, generator
 from colme.graph import IntArray
 from colme.inference.answers import Owners, Releases, answers
 from colme.inference.mixture import Models
@@ -26,8 +28,6 @@ from colme.sim.engines.liars import LyingRecords
 from colme.sim.engines.relay.boards import boards_of
 from colme.sim.engines.relay.traffic import Traffic
 from colme.sim.kernel import Array, advance_releases, most_in, new_plan, new_releases
-
-_ASKED = 24  # a random stream; those before are others'
 
 BYTES_OF_A_NUMBER = 8
 
@@ -51,24 +51,20 @@ class RelayRun:
         level: int,
         *,
         squares: bool,
-        asked: int | list[int],
+        evaluated: int | list[int],
         capacity: int,
         hop: int,
     ) -> None:
         setting, graph = world.setting, world.graph
         self._world, self.squares = world, squares
-        lots = np.random.default_rng([setting.seed, _ASKED, world.numbers[0]])
-        if isinstance(asked, int):
-            drawn = lots.choice(graph.agents, asked, replace=False)
-            is_asked = _honest_ones(drawn, world)
-        else:
-            is_asked = np.repeat(np.isin(np.arange(graph.agents), asked)[:, None], world.runs, 1)
+        lots = generator(setting.seed, Stream.EVALUATED, world.numbers[0], 0)
+        is_evaluated = _evaluated_agents(evaluated, lots, world)
         # All who hold the same board as an agent that was drawn answer too: most of them need no
         # fit of their own. Whether variances are known must make no difference here: tables that
         # differ in that alone evaluate the same agents.
-        in_company = isinstance(asked, int) and graph.agents <= COMPANY
-        self._who = np.flatnonzero(in_company | is_asked.any(axis=1))
-        self._is_asked = is_asked[self._who]
+        in_company = isinstance(evaluated, int) and graph.agents <= COMPANY
+        self._who = np.flatnonzero(in_company | is_evaluated.any(axis=1))
+        self._is_evaluated = is_evaluated[self._who]
         """[who, runs]"""
         self._boards = boards_of(graph, names, self._who, capacity=capacity, hop=hop)
         # Only those whose records are on the board of somebody who may answer matter.
@@ -111,9 +107,9 @@ class RelayRun:
             before = self._released.closed.copy()
             part = means[first - chunk.first :][: len(rounds)]
             advance_releases(first, counts, part, mine, self._plan, self._released)
-            self._tell(before, chunk)
+            self._send(before, chunk)
 
-    def _tell(self, before: IntArray, chunk: Chunk) -> None:
+    def _send(self, before: IntArray, chunk: Chunk) -> None:
         """Send what was released since so many blocks had closed; lies replace some of it."""
         released = self._released
         which = np.repeat(np.arange(before.size), released.closed - before)
@@ -187,17 +183,17 @@ class RelayRun:
         honest = self._world.honest[self._who]
         held = self._boards.held(t, self._released.round, self._released.closed)
         counts = self._world.counts(t)[self._who].astype(np.float64)
-        for blocks in np.unique(held[self._is_asked.any(axis=1)], axis=0):
+        for blocks in np.unique(held[self._is_evaluated.any(axis=1)], axis=0):
             alike = np.flatnonzero((held == blocks).all(axis=1))
             for lane in range(own.shape[1]):
                 who = alike[honest[alike, lane]]
-                asked = np.count_nonzero(self._is_asked[who, lane])
-                if asked:
-                    self._ask(blocks, lane, who, own[who, lane], counts[who], found)
-                    weight[who, lane] = asked / who.size
+                evaluated = np.count_nonzero(self._is_evaluated[who, lane])
+                if evaluated:
+                    self._answer(blocks, lane, who, own[who, lane], counts[who], found)
+                    weight[who, lane] = evaluated / who.size
         return found, weight
 
-    def _ask(
+    def _answer(
         self,
         blocks: IntArray,
         lane: int,
@@ -276,19 +272,20 @@ class RelayRun:
         )
 
 
-def _honest_ones(drawn: IntArray, world: World) -> BoolArray:
-    """[M, runs]: as many evaluated agents as were drawn, honest ones alone.
+def _evaluated_agents(evaluated: int | list[int], lots: Generator, world: World) -> BoolArray:
+    """[M, runs]: the named agents; or so many that are drawn, honest ones alone.
 
     In a run in which some of those drawn lie, others follow in an order that all runs share. So no
-    run is without an answer, unless fewer are honest.
+    run is without an answer, and none has fewer unless fewer are honest.
     """
     agents, runs = world.honest.shape
-    if world.honest.all():
-        return np.repeat(np.isin(np.arange(agents), drawn)[:, None], runs, axis=1)
-    generator = np.random.default_rng([world.setting.seed, _ASKED, world.numbers[0], 1])
-    others = generator.permutation(np.setdiff1d(np.arange(agents), drawn))
-    order = np.concatenate([drawn, others])
+    if isinstance(evaluated, list):
+        return np.repeat(np.isin(np.arange(agents), evaluated)[:, None], runs, axis=1)
+    drawn = lots.choice(agents, evaluated, replace=False)
+    # From a stream of its own: `lots` goes on as it would without dishonest agents.
+    spare = generator(world.setting.seed, Stream.EVALUATED, world.numbers[0], 1)
+    order = np.append(drawn, spare.permutation(np.setdiff1d(np.arange(agents), drawn)))
     honest = world.honest[order]
-    found = np.zeros(world.honest.shape, np.bool_)
-    found[order] = honest & (np.cumsum(honest, axis=0) <= drawn.size)
+    found = np.zeros(honest.shape, np.bool_)
+    found[order] = honest & (np.cumsum(honest, axis=0) <= evaluated)
     return found

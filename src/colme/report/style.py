@@ -1,4 +1,4 @@
-"""How things look in every figure: Local, Ideal, everybody's line, bands, epsilons, titles."""
+"""The style that all figures share: Local, Ideal, lines and colours, bands, epsilons, titles."""
 
 import json
 from collections.abc import Sequence
@@ -17,7 +17,6 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from numpy.typing import ArrayLike
 
 from colme.privacy.words import level
-from colme.report.lines import styles
 
 BAND = 1.96
 """Standard errors on each side of a curve: 95%."""
@@ -67,10 +66,10 @@ def pens(algorithms: Sequence[str]) -> dict[str, Pen]:
     ordered = sorted(algorithms, key=lambda name: [*_KNOWN, *algorithms].index(name))
     unknown = [name for name in ordered if name not in _KNOWN]
     # The first lines are much like those of the known.
-    lines = list(styles([*map(str, range(6)), *unknown]).values())[6:]
+    later = list(lines([*map(str, range(6)), *unknown]).values())[6:]
     others = {
         name: Pen(_OTHERS[number % len(_OTHERS)], line)
-        for number, (name, line) in enumerate(zip(unknown, lines, strict=True))
+        for number, (name, line) in enumerate(zip(unknown, later, strict=True))
     }
     return {name: _KNOWN[name] if name in _KNOWN else others[name] for name in ordered}
 
@@ -155,3 +154,22 @@ def setting(dataset: xr.Dataset, *, bands: bool = True) -> str:
         told.append(f"{runs:,} run{'' if runs == 1 else 's'}")
         told += ["bands: 95%"] if bands and runs > 1 else []
     return ", ".join(told)
+
+
+_PAPER_LINES = {"oracle": "-", "bernstein": ":", "optimistic": "-."}
+_FIRST_LINES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (5, 1)), (0, (3, 1, 1, 1, 1, 1)))
+
+
+def lines(names: Sequence[str]) -> dict[str, Any]:
+    """Return a line style for each name, no two alike; the paper's own if all are of Figure 1."""
+    if all(name in _PAPER_LINES for name in names):
+        return {name: _PAPER_LINES[name] for name in names}
+    return {name: _line(number) for number, name in enumerate(names)}
+
+
+def _line(number: int) -> Any:
+    if number < len(_FIRST_LINES):
+        return _FIRST_LINES[number]
+    # A long dash, and after it as many dots as tell it from those before.
+    dots = number - len(_FIRST_LINES) + 3
+    return 0, (6.0, 1.5, *(1.0, 1.5) * dots)

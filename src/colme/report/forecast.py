@@ -6,39 +6,39 @@ from math import sqrt
 from matplotlib.figure import Figure
 
 from colme.planner import PAYS, Forecast
-from colme.report import looks
-from colme.report.looks import LOCAL
+from colme.report import style
+from colme.report.style import LOCAL
 
 
 def over_samples(forecasts: Sequence[Forecast]) -> Figure:
     """A curve for each algorithm, but where it is worse than alone by an unknown factor."""
     figure = Figure(figsize=(9.4, 4.9), layout="constrained")
     panel = figure.subplots()
-    looks.level_line(panel, LOCAL)
-    pens = looks.pens([one.algorithm for one in forecasts])
+    style.level_line(panel, LOCAL)
+    pens = style.pens([one.algorithm for one in forecasts])
     for one in forecasts:
         pen = pens[one.algorithm]
         samples = [point.samples for point in one.curve]
         errors = [point.standard_error for point in one.curve]
         ratio = [point.ratio for point in one.curve]
-        looks.draw(panel, samples, ratio, pen, errors)
+        style.draw(panel, samples, ratio, pen, errors)
         panel.plot(samples, ratio, "o", color=pen.colour, ms=4)  # one point alone is no line
         if one.pays_from is not None:
             panel.plot([one.pays_from], [PAYS], color=pen.colour, marker="v", ms=9, clip_on=False)
     panel.set_yscale("log")
-    looks.log_time(panel, [point.samples for point in forecasts[0].curve])
+    style.log_time(panel, [point.samples for point in forecasts[0].curve])
     panel.yaxis.set_major_formatter("{x:g}")
     panel.set_ylim(top=max(panel.get_ylim()[1], sqrt(2)))
     panel.set_xlabel("Samples of each agent")
     panel.set_ylabel("Expected MSE / Local")
-    looks.grid(panel)
+    style.grid(panel)
     handles = [pens[one.algorithm].handle(one.algorithm) for one in forecasts]
-    looks.legend(figure, [LOCAL.handle(), *handles])
+    style.legend(figure, [LOCAL.handle(), *handles])
     question = forecasts[0].question
-    looks.head(
+    style.head(
         figure,
         "Expected squared error as a multiple of staying alone (▼: it pays from here on)",
-        f"{question.agents:,} agents, {looks.neighbours(question.degree)},"
-        f" {looks.epsilon_is(question.epsilon)}",
+        f"{question.agents:,} agents, {style.neighbours(question.degree)},"
+        f" {style.epsilon_is(question.epsilon)}",
     )
     return figure

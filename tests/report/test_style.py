@@ -11,12 +11,12 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from colme.report import looks
+from colme.report import style
 from colme.report.comparison import systems_over_time
 from colme.report.curves import mse_over_time
 from colme.report.drawing import Drawing, draw
 from colme.report.harm import error_and_harm
-from colme.report.looks import CLASS_IDEAL, IDEAL, LOCAL
+from colme.report.style import CLASS_IDEAL, IDEAL, LOCAL
 from colme.sim.scenario import Scenario
 from colme.sim.study import Results, simulate
 
@@ -100,7 +100,7 @@ def test_no_two_systems_of_a_comparison_have_the_same_colour() -> None:
     """Lines tell epsilons there. Twelve systems and two references, at least 20 apart; two blues
     that nobody could tell from each other were at 3.6, two yellows at 18.
     """
-    systems = looks.pens(["paper", "tracking", "relay", *(f"own {number}" for number in range(9))])
+    systems = style.pens(["paper", "tracking", "relay", *(f"own {number}" for number in range(9))])
     colours = [seen(pen.colour) for pen in (LOCAL, IDEAL, *systems.values())]
     apart = [np.linalg.norm(one - other) for one, other in combinations(colours, 2)]
     assert min(apart) > 20
@@ -108,7 +108,7 @@ def test_no_two_systems_of_a_comparison_have_the_same_colour() -> None:
 
 def test_a_title_is_no_wider_than_its_figure() -> None:
     figure = Figure(figsize=(5, 3), layout="constrained")
-    looks.head(figure, "a long title " * 12)
+    style.head(figure, "a long title " * 12)
     figure.draw_without_rendering()
     assert figure._suptitle is not None  # type: ignore[attr-defined]
     assert figure._suptitle.get_window_extent().width < figure.bbox.width  # type: ignore[attr-defined]
@@ -116,6 +116,6 @@ def test_a_title_is_no_wider_than_its_figure() -> None:
 
 def test_a_band_stays_on_a_log_axis() -> None:
     panel = Figure().subplots()
-    looks.draw(panel, [1, 2], [1.0, 1.0], CLASS_IDEAL, [10.0, np.nan])
+    style.draw(panel, [1, 2], [1.0, 1.0], CLASS_IDEAL, [10.0, np.nan])
     corners = np.vstack([path.vertices for path in panel.collections[0].get_paths()])
     assert corners[:, 1].min() > 0

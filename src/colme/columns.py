@@ -1,0 +1,239 @@
+"""Columns of a table as plain Python values: a CSV or Parquet file, any dataframe, a mapping."""
+
+import csv
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+from zlib import error as ZlibError  # noqa: N812 (an exception like its neighbour)
+
+from colme.errors import ConfigError, needs, one_of
+
+PARQUET = (".parquet", ".pq")
+
+WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
+"""First bytes of a spreadsheet's own file: xlsx and ods are zip archives, xls is older."""
+
+ENCODINGS = ("utf-8-sig", "utf-16", "cp1252")
+"""Tried in this order. UTF-16 is rejected without its byte order mark. The last one, which western
+European spreadsheets still write, reads anything."""
+
+SEPARATORS = ",;\t|"
+
+CHUNK = 100_000
+"""Rows read at a time, so that unused columns of a wide file are never in memory together."""
+
+FIRST_ROW = 2
+"""Number of the first row below a header, as editors and spreadsheets count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Columns of a table, cell by cell as they were written."""
+
+    values: Mapping[str, Sequence[Any]]
+    """By the setting that needs the column."""
+    first: int
+    """Number of the first row, for error messages."""
+
+    def __getitem__(self, setting: str) -> Sequence[Any]:
+        return self.values[setting]
+
+
+def columns_of(table: Any, names: Mapping[str, str | None], field: str = "data") -> Columns:
+    """Read some columns of a table.
+
+    Parameters
+    ----------
+    table
+        A CSV or Parquet file, a dataframe, a structured array, or a mapping from names to columns.
+    names
+        For each setting that needs a column, the name of the column; None if it is the only one.
+    field
+        The setting that names the table.
+
+    Raises
+    ------
+    ConfigError
+        If the table can't be read, or a column is missing or there twice.
+    """
+    if isinstance(table, str | Path):
+        path = Path(table)
+        try:
+            return (_parquet if path.suffix.lower() in PARQUET else _csv)(path, names, field)
+        except ConfigError:
+            raise
+        # What pandas and pyarrow raise themselves are ValueErrors.
+        except (OSError, EOFError, BadZipFile, ZlibError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error).rpartition("C error: ")[2]
+            expected = f"a CSV or Parquet file to read ({reason.strip()})"
+            raise ConfigError(field, str(path), expected) from None
+    if not hasattr(table, "__getitem__"):
+        expected = "a CSV or Parquet file, a dataframe or a mapping"
+        raise ConfigError(field, type(table).__name__, expected)
+    wanted = _chosen(names, _names_in(table), field)
+    columns = {one: _listed(table[name]) for one, name in wanted.items()}
+    lengths = {name: len(column) for name, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise ConfigError(field, lengths, "columns of one length")
+    return Columns(columns, 0)
+
+
+def is_empty(cell: Any) -> bool:
+    """Whether a cell holds nothing: None, an empty text, or a dataframe's missing value."""
+    if isinstance(cell, str):
+        return not cell
+    return str(cell) in ("None", "nan", "NaT", "<NA>")
+
+
+def as_numbers(cells: Sequence[Any], field: str, first: int) -> list[float | None]:
+    """Return every cell as a finite number, or None if it is not one.
+
+    The decimal mark may be a point or a comma, and the other one may group thousands: 1,234.5 and
+    1.234,5. The rest of the column decides how to read 1,234.
+
+    Raises
+    ------
+    ConfigError
+        If the rest of the column does not decide it. A wrong guess would be off by a factor of
+        1,000, and nothing later would notice.
+    """
+    texts = {cell for cell in cells if isinstance(cell, str)}
+    readings = {text: (_reading(text, ",", "."), _reading(text, ".", ",")) for text in texts}
+    marks = {
+        "," if point is None else "."
+        for point, comma in readings.values()
+        if (point is None) != (comma is None)
+    }
+    numbers = []
+    for row, cell in enumerate(cells, start=first):
+        point, comma = readings[cell] if isinstance(cell, str) else (_finite(cell),) * 2
+        differ = point != comma and None not in (point, comma)
+        if differ and len(marks) != 1 and (marks or "," in cell):
+            raise ConfigError(
+                field,
+                f"{cell} (row {row})",
+                "a number that can be read in one way: if this is a decimal comma, replace all such"
+                " commas by points; if it separates thousands, delete it",
+            )
+        numbers.append(comma if point is None or marks == {","} else point)
+    return numbers
+
+
+def _reading(cell: str, group: str, mark: str) -> float | None:
+    """Return the number that a text is if `group` separates thousands and `mark` is decimal."""
+    if "_" in cell:  # Python would accept it
+        return None
+    if group in cell:
+        if not re.fullmatch(rf"[+-]?[1-9]\d{{0,2}}(\{group}\d{{3}})+(\{mark}\d*)?", cell):
+            return None
+        cell = cell.replace(group, "")
+    return _finite(cell.replace(mark, "."))
+
+
+def _finite(cell: Any) -> float | None:
+    try:
+        number = float(cell)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if isfinite(number) else None
+
+
+def _csv(path: Path, names: Mapping[str, str | None], field: str) -> Columns:
+    """Read a CSV file, compressed or not, in the first encoding that fits it."""
+    with path.open("rb") as file:
+        if file.read(4) in WORKBOOKS and path.suffix.lower() != ".zip":
+            expected = "a CSV or Parquet file (save the workbook's sheet as CSV)"
+            raise ConfigError(field, str(path), expected)
+    *strict, lenient = ENCODINGS
+    for encoding in strict:
+        with suppress(UnicodeError):
+            return _decoded(path, names, field, encoding, "strict")
+    return _decoded(path, names, field, lenient, "replace")
+
+
+def _decoded(
+    path: Path, names: Mapping[str, str | None], field: str, encoding: str, errors: str
+) -> Columns:
+    import pandas as pd  # only here: it takes half a second
+
+    options: dict[str, Any] = {
+        "encoding": encoding,
+        "encoding_errors": errors,
+        "header": None,  # read as a row, so that two columns of one name are seen
+        "index_col": False,
+        "dtype": str,
+        "na_filter": False,
+        "skip_blank_lines": False,  # they count, so that row numbers stay right
+    }
+    # Split at a character that no text has, the first line stays whole.
+    line = pd.read_csv(path, sep="\x1f", quoting=csv.QUOTE_NONE, nrows=1, **options).iat[0, 0]
+    outside_quotes = "".join(line.split('"')[::2])
+    options["sep"] = max(SEPARATORS, key=outside_quotes.count)
+    options["skipinitialspace"] = True
+    known = pd.read_csv(path, nrows=1, **options).iloc[0].str.strip().tolist()
+    place = {one: known.index(name) for one, name in _chosen(names, known, field).items()}
+    # One column more than the header has: some programs end every line with a separator.
+    extra = len(known)
+    with pd.read_csv(path, names=range(extra + 1), chunksize=CHUNK, **options) as chunks:
+        rows = pd.concat([chunk[[*place.values(), extra]] for chunk in chunks])[1:]
+    longer = rows.index[rows[extra] != ""]
+    if len(longer):
+        raise ConfigError(
+            field,
+            f"{path}, row {longer[0] + 1} with more cells than the header",
+            "quotes around a cell that contains the separator",
+        )
+    filled = (rows != "").any(axis=1).to_numpy().nonzero()[0]
+    rows = rows[: filled[-1] + 1 if len(filled) else 0]  # without empty lines at the end
+    found = {one: [cell.strip() for cell in rows[i]] for one, i in place.items()}
+    return Columns(found, FIRST_ROW)
+
+
+def _parquet(path: Path, names: Mapping[str, str | None], field: str) -> Columns:
+    try:
+        from pyarrow import parquet
+    except ModuleNotFoundError:
+        expected = f"a CSV file; {needs('pyarrow', 'parquet')}"
+        raise ConfigError(field, str(path), expected) from None
+    wanted = _chosen(names, parquet.read_schema(path).names, field)
+    table = parquet.read_table(path, columns=list(wanted.values()))
+    return Columns({one: table[name].to_pylist() for one, name in wanted.items()}, 1)
+
+
+def _names_in(table: Any) -> list[str]:
+    for attribute in ("column_names", "columns"):
+        found = getattr(table, attribute, None)
+        # `columns` of a pyarrow table are the columns themselves.
+        if found is not None and all(isinstance(name, str) for name in found):
+            return list(found)
+    if isinstance(table, Mapping):
+        return [str(name) for name in table]
+    return list(getattr(getattr(table, "dtype", None), "names", None) or ())  # structured array
+
+
+def _listed(column: Any) -> Sequence[Any]:
+    """Return a column as plain Python objects, whatever the library's own are."""
+    for way in ("to_pylist", "to_list", "tolist"):
+        if hasattr(column, way):
+            listed: list[Any] = getattr(column, way)()
+            return listed
+    return list(column)
+
+
+def _chosen(names: Mapping[str, str | None], known: Sequence[str], field: str) -> Mapping[str, str]:
+    """Return the name of the column for each setting; a ConfigError if it is not one of `known`."""
+    if not any(known):
+        raise ConfigError(field, "no columns", "a header that names them")
+    only = known[0] if len(known) == 1 else None
+    for setting, name in names.items():
+        if (name or only) not in known:
+            expected = f"a column of the data: {one_of(name or '', list(known))}"
+            raise ConfigError(setting, name, expected)
+        if list(known).count(name or "") > 1:
+            raise ConfigError(setting, name, "a name that only one column has")
+    return {setting: name or only or "" for setting, name in names.items()}

@@ -1,0 +1,1 @@
+"""One way to run a long computation in parts; `streams` numbers its random streams."""
