@@ -11,7 +11,7 @@ import typer
 from colme.cli.app import run
 from colme.errors import ConfigError, needs
 
-ALGORITHMS = "relay,tracking,paper,local"
+ALGORITHMS = "relay,paper,local"
 EPSILONS = "1,4"
 SAMPLES = 3_000
 QUICK_SAMPLES, QUICK_RUNS = 300, 8

@@ -1,4 +1,4 @@
-"""Figure 3, which the paper does not have: relay beside tracking and the paper's own.
+"""Figure 3, which the paper does not have: relay beside the paper's own.
 
 A panel for each degree and epsilon, a page for each of gain, error and traffic.
 """
@@ -17,16 +17,15 @@ from rich.table import Table
 
 from colme.cli import running
 from colme.cli.folder import Folder, Force
-from colme.cli.running import Out, Seed, ThreadsIfAsked
+from colme.cli.running import Out, Seed, Threads
 from colme.cli.tables import show
-from colme.cli.workers import Cluster, processes
+from colme.cli.workers import Cluster
 from colme.privacy.words import level
 from colme.report import curves, style
 from colme.report.style import CLASS_IDEAL, IDEAL, LOCAL, Pen
 from colme.sim.figures import PAPER
 from colme.sim.figures.comparison import over_all_rounds
 from colme.sim.scenario import Scenario
-from colme.sim.study import work
 from research.readings import bytes_per_edge
 
 RUNS = 128
@@ -41,13 +40,11 @@ QUICK_RUNS, QUICK_ROUNDS = 32, 4_000
 
 ALGORITHMS = [
     {"algorithm": "paper"},
-    {"algorithm": "tracking"},
     {"algorithm": "relay", "measured": MEASURED},
 ]
 
 
 def figure3(
-    context: typer.Context,
     out: Out,
     quick: Annotated[
         bool,
@@ -58,11 +55,11 @@ def figure3(
     ] = False,
     runs: Annotated[int | None, typer.Option(help=f"Runs.  {RUNS} if not given.", min=2)] = None,
     seed: Seed = 1,
-    threads: ThreadsIfAsked = None,
+    threads: Threads = None,
     cluster: Cluster = None,
     force: Force = False,
 ) -> None:
-    """Figure 3, beyond the paper: relay beside tracking and the paper's own.
+    """Figure 3, beyond the paper: relay beside the paper's own.
 
     Same setting, same privacy, same graphs: error as a multiple of Local (figure3), error itself
     (figure3-error) and bytes per edge and round (figure3-traffic).
@@ -72,8 +69,6 @@ def figure3(
     running.require_one(threads, cluster)
     asked = {"command": "research figure3", "runs": runs, "seed": seed, "rounds": scenario.rounds}
     folder = Folder.claim(out, asked, results=["figure3.nc"], force=force)
-    if threads is None and cluster is None:
-        cluster = processes(context, work(scenario))
     dataset = running.run(
         scenario, out=out, threads=threads, cluster=cluster, label="figure 3", name="figure3"
     )

@@ -1,4 +1,4 @@
-"""The planner beside the simulator: twelve settings, as a table in Markdown.
+"""The planner beside the simulator: nine settings, as a table in Markdown.
 
 What is predicted is MSE / Local when everybody has so many samples; what is simulated is the same,
 with its standard error over graphs. docs/planner.md has the result.
@@ -28,9 +28,6 @@ SETTINGS: list[tuple[str, AlgorithmName, Mapping[str, Any], int, int]] = [
     ("means spread by 0.1, epsilon 1", "relay", {"means": (0.5,), "spread": 0.1}, 30, 128),
     ("12 agents, epsilon 4", "relay", FEW, 2000, 512),
     ("1,000 agents, epsilon 0.5", "relay", {"agents": 1000, "epsilon": 0.5}, 250, 32),
-    ("200 agents, epsilon 1, degree 5", "tracking", PAPER, 3000, 128),
-    ("100 agents, wide bounds, epsilon 2", "tracking", WIDE, 5000, 128),
-    ("12 agents, epsilon 4", "tracking", FEW, 3000, 512),
     ("200 agents, epsilon 4, degree 20", "paper", {"epsilon": 4.0, "degree": 20}, 10_000, 256),
 ]
 """What it is, who runs, the question, samples, runs of the simulation."""

@@ -16,7 +16,7 @@ from colme.sim.scenario import Scenario
 from colme.sim.study import Results, simulate
 
 EPSILON = 4
-ROUNDS = {"paper": 3_000, "tracking": 1_000, "relay": 300}
+ROUNDS = {"paper": 3_000, "relay": 300}
 """Enough for each to get there, as measured with few agents."""
 AGENTS_IN_ALL = 2_000
 """In all runs together, at least."""

@@ -1,5 +1,6 @@
 """Joined agents."""
 
+from collections.abc import Callable
 from typing import Any
 
 import networkx as nx
@@ -93,7 +94,7 @@ def test_every_block_of_every_agent_has_a_draw_of_its_own() -> None:
 
 def of_graph(graph: object) -> Network:
     return Network.from_graph(
-        graph, profile=Profile.bounded(0, 1, epsilon=5), noise=lambda _: 0, algorithm="tracking"
+        graph, profile=Profile.bounded(0, 1, epsilon=5), noise=lambda _: 0, algorithm="paper"
     )
 
 
@@ -104,7 +105,7 @@ def test_agents_are_called_as_the_nodes_of_a_graph() -> None:
     assert list(of_graph(Graph.from_edges([(0, 1), (1, 2)], 3)).agents) == ["0", "1", "2"]
     assert list(of_graph(nx.Graph([(5, 3), (3, 4)])).agents) == ["3", "4", "5"]
     network.run_round({"north": 0.5})
-    assert repr(network) == "<Network: 3 agents, 2 edges, tracking, after round 1>"
+    assert repr(network) == "<Network: 3 agents, 2 edges, paper, after round 1>"
 
 
 STREAM = np.random.default_rng(5).uniform(0, 1, (40, 3))
@@ -190,57 +191,54 @@ def row(t: int) -> list[float]:
     return [0.1 * (t % 3), 0.5, 0.2 + 0.1 * (t % 2)]
 
 
-@pytest.mark.parametrize("at", range(1, 37, 5))
-def test_a_round_in_which_a_rule_raises_is_none_and_can_be_run_again(at: int) -> None:
-    """As if nothing had been: no sample twice, no other noise, nobody waits for ever."""
+def test_a_round_in_which_a_rule_raises_ends_the_network() -> None:
+    """Some agents are a round ahead of others: it says so, and refuses to go on."""
     rule = Moody()
-    smooth, moody = ring(Moody()), ring(rule)
-    rule.questions_left, failed = at, 0
-    for t in range(8):
-        before = everything(moody)
+    network = ring(rule)
+    network.run_round(row(0))
+    rule.questions_left = 3
+    with pytest.raises(RuntimeError):
+        network.run_round(row(1))
+    before = everything(network)
+    ways: list[Callable[[], None]] = [
+        lambda: network.run_round(row(2)),
+        lambda: network.observe("a", 0.5),
+    ]
+    for go_on in ways:
+        with pytest.raises(LocalProtocolError, match="Build a new network") as caught:
+            go_on()
+        assert caught.value.field == "network"
+    assert everything(network) == before
+    assert "stuck in round 2" in repr(network)
+    assert network.estimates().keys() == {"a", "b", "c"}
+
+
+def test_an_interrupted_round_ends_the_network() -> None:
+    draws = iter([1, 2])
+
+    def noise(_: float) -> int:
         try:
-            moody.run_round(row(t))
-        except RuntimeError:
-            failed += 1
-            assert everything(moody) == before
-            moody.run_round(row(t))
-        smooth.run_round(row(t))
-        assert everything(moody) == everything(smooth)
-    assert failed == 1
+            return next(draws)
+        except StopIteration:
+            raise KeyboardInterrupt from None
 
-
-@pytest.mark.parametrize("algorithm", ["relay", "tracking", "paper"])
-@pytest.mark.parametrize("fails_at", range(1, 12))
-def test_a_round_without_noise_is_none_and_its_noise_is_drawn_once(
-    algorithm: str, fails_at: int
-) -> None:
-    draws: list[float] = []
-
-    def noise(scale: float) -> int:
-        nonlocal fails_at
-        fails_at -= 1
-        if fails_at == 0:
-            raise KeyboardInterrupt
-        draws.append(scale)
-        return len(draws)
-
-    numbers = iter(range(1, 1_000))
-    graph = nx.path_graph(4)
-    profile = Profile.bounded(0, 1, epsilon=5)
-    flawed, whole = (
-        Network.from_graph(graph, profile=profile, noise=source, algorithm=algorithm)
-        for source in (noise, lambda _: next(numbers))
+    network = Network.from_graph(
+        nx.path_graph(3), profile=Profile.bounded(0, 1, epsilon=5), noise=noise, algorithm="paper"
     )
-    for t in range(6):
-        samples = [*row(t), 0.3]
-        before = everything(flawed)
-        try:
-            flawed.run_round(samples)
-        except KeyboardInterrupt:
-            assert everything(flawed) == before
-            flawed.run_round(samples)
-        whole.run_round(samples)
-        assert everything(flawed) == everything(whole)
+    with pytest.raises(KeyboardInterrupt):
+        network.run_round(row(0))
+    with pytest.raises(LocalProtocolError):
+        network.run_round(row(1))
+
+
+@pytest.mark.parametrize("sample", [float("nan"), "0.5", None])
+def test_a_sample_that_is_none_leaves_everybody_as_it_was(sample: Any) -> None:
+    network = ring(Moody())
+    before = everything(network)
+    with pytest.raises(SampleError):
+        network.run_round({"a": 0.5, "b": sample})
+    assert everything(network) == before
+    network.run_round(row(0))
 
 
 @pytest.mark.parametrize("stream", [0.5, "0.5"])

@@ -33,7 +33,7 @@ def test_no_file_of_ours_reaches_out_to_a_network() -> None:
 
 def test_curves_have_the_colours_of_the_figures() -> None:
     """An algorithm looks the same on a page and in a figure."""
-    drawn = [LOCAL, IDEAL, CLASS_IDEAL, *pens(["relay", "tracking", "paper"]).values()]
+    drawn = [LOCAL, IDEAL, CLASS_IDEAL, *pens(["relay", "paper"]).values()]
     light = asset("components/style.css").text.split("@media")[0]
     assert {pen.colour.lower() for pen in drawn} <= set(re.findall(r"#[0-9a-f]{6}", light))
 

@@ -170,8 +170,6 @@ def test_it_has_a_name_and_options_and_says_what_it_does_not_have() -> None:
     agent = Agent(Settings(name="a", neighbours=(), profile=PROFILE, algorithm=Relay()))
     with pytest.raises(LocalProtocolError, match="rounds: saw 'relay'"):
         _ = agent.accepted
-    with pytest.raises(LocalProtocolError, match="rounds: saw 'relay'"):
-        _ = agent.spread  # of weighed blocks it would be another number
 
 
 @pytest.mark.parametrize("wrong", [0, -1, 2.5, "7", None, True])

@@ -18,7 +18,6 @@ if TYPE_CHECKING:  # for those who check types; what makes a name one of the pac
     from colme.privacy.mechanism import SeededLaplace as SeededLaplace
     from colme.protocol.agent import Agent as Agent
     from colme.protocol.rounds.paper import Paper as Paper
-    from colme.protocol.rounds.tracking import Tracking as Tracking
     from colme.protocol.settings import Settings as Settings
     from colme.relay import Relay as Relay
     from colme.rules.decision import Bernstein as Bernstein
@@ -63,7 +62,6 @@ _HOMES = {
     "Settings": "colme.protocol.settings",
     "ThresholdRule": "colme.rules.decision",
     "TightBernstein": "colme.rules.decision",
-    "Tracking": "colme.protocol.rounds.tracking",
     "forecast": "colme.planner",
     "paper_theta": "colme.rules.decision",
     "posterior": "colme.inference.tables",
@@ -87,7 +85,8 @@ def __getattr__(name: str) -> Any:
     elif not name.startswith("_") and find_spec(f"colme.{name}") is not None:
         value = import_module(f"colme.{name}")
     else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        remedy = ". It was retired: use colme.Relay" if name == "Tracking" else ""
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{remedy}")
     globals()[name] = value  # asked for once
     return value
 

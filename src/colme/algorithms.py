@@ -3,7 +3,6 @@
 | name | what is exchanged | answer |
 |---|---|---|
 | `paper` | release, class size, consensus value, in rounds | Algorithm 1 |
-| `tracking` | the same with weights and a pooled excess, in rounds | weighs the shared mean |
 | `relay` | signed releases of everybody, whenever there is news | a posterior mean |
 
 `recommended` is an alias, of `relay`, in library, simulator and node. What is kept or compared
@@ -17,21 +16,26 @@ from typing import Any
 
 from colme.errors import ConfigError, UnknownOption, one_of
 from colme.protocol.algorithm import Algorithm
-from colme.protocol.rounds.exchange import RoundsAlgorithm
 from colme.protocol.rounds.paper import Paper
-from colme.protocol.rounds.tracking import Tracking
+from colme.protocol.snapshot import RETIRED
 from colme.relay import Relay
 
-ALGORITHMS: Mapping[str, type[Algorithm]] = {kind.name: kind for kind in (Paper, Tracking, Relay)}
-
-IN_ROUNDS = tuple(name for name, kind in ALGORITHMS.items() if issubclass(kind, RoundsAlgorithm))
-"""Those whose agents are driven through rounds."""
+ALGORITHMS: Mapping[str, type[Algorithm]] = {kind.name: kind for kind in (Paper, Relay)}
 
 ALIASES: Mapping[str, str] = {"recommended": Relay.name}
 
 
 def resolved(name: str) -> str:
-    """The name itself, or the one that an alias stands for."""
+    """The name itself, or the one that an alias stands for.
+
+    Raises
+    ------
+    ConfigError
+        If the algorithm was retired; the error names the one to use.
+    """
+    if name == RETIRED:
+        expected = f"{Relay.name!r}: {name} was retired. Stored states go on with `{Relay.name}`"
+        raise ConfigError("algorithm", name, expected)
     return ALIASES.get(name, name)
 
 

@@ -31,8 +31,8 @@ class Network:
         self.agents: Mapping[str, Agent] = {agent.settings.name: agent for agent in agents}
         self.round = 0
         self._noise = noise
-        self._drawn: dict[str, list[int]] = {}
-        """Noise of the round that is run, by name: drawn, and not yet of a finished round."""
+        self._stuck_by = ""
+        """The error that ended a round half way."""
         self._in_flight: deque[tuple[str, str, Message]] = deque()
         for name, agent in self.agents.items():
             for peer in agent.settings.neighbours:
@@ -89,11 +89,13 @@ class Network:
         edges = sum(len(agent.settings.neighbours) for agent in self.agents.values()) // 2
         return (
             f"<Network: {len(self.agents):,} agents, {edges:,} edges,"
-            f" {' and '.join(algorithms)}, after round {self.round:,}>"
+            f" {' and '.join(algorithms)},"
+            f" {'stuck in' if self._stuck_by else 'after'} round {self.round:,}>"
         )
 
     def observe(self, name: str, value: float) -> None:
         """Feed one sample to one agent."""
+        self._require_whole_rounds()
         self._agent(name).observe(value)
 
     def estimate(self, name: str) -> Estimate:
@@ -122,43 +124,65 @@ class Network:
         return agent
 
     def run_round(self, samples: Samples | None = None) -> None:
-        """Feed each agent its sample, if given, and let all of them go through one round.
+        """Feed each agent at most one sample, then run one round of messages.
 
-        All or nothing: where a sample is none, or a rule of yours raises, or you interrupt it, all
-        agents are as they were, and the same round can be run again.
+        All samples are checked before any is fed. If a custom rule or source of noise raises in the
+        round, or Ctrl-C interrupts it, the network refuses to go on: some agents would be a round
+        ahead of others. Answers can still be read.
+
+        Parameters
+        ----------
+        samples
+            Samples by agent name, or one for every agent in network order. An agent without a
+            sample still exchanges messages.
+
+        Raises
+        ------
+        SampleError
+            If a sample is not a finite number, or a sequence has the wrong length.
+        LocalProtocolError
+            If a name is not an agent of this network, or an earlier round ended half way.
+
+        Examples
+        --------
+        >>> from colme import Network, Profile, SeededLaplace
+        >>> pair = Network.of_equals(
+        ...     {"north": ["south"], "south": ["north"]},
+        ...     profile=Profile.bounded(0, 1, epsilon=1),
+        ...     noise=SeededLaplace(1),
+        ... )
+        >>> pair.run_round({"north": 0.2, "south": 0.3})
+        >>> pair.estimate("north").value
+        0.2
         """
+        self._require_whole_rounds()
         given = self._by_name(samples)
         for name, value in given.items():
             self._agent(name)
             if not is_finite_number(value):
                 raise SampleError(f"sample of {name}", value, "a finite number")
-        ways_back = [agent.way_back() for agent in self.agents.values()]
         self.round += 1
         try:
             for name, value in given.items():
                 self.observe(name, float(value))
             self._exchange()
-        except BaseException:
-            self.round -= 1
-            self._in_flight.clear()
-            for go_back in ways_back:
-                go_back()
+        except BaseException as error:
+            self._stuck_by = type(error).__name__
             raise
-        self._drawn.clear()
+
+    def _require_whole_rounds(self) -> None:
+        if self._stuck_by:
+            seen = f"round {self.round}, which {self._stuck_by} ended half way"
+            expected = "whole rounds. Build a new network and feed it the samples again"
+            raise LocalProtocolError("network", seen, expected)
 
     def _exchange(self) -> None:
         for name, agent in self.agents.items():
-            self._post(name, agent.step(Begin(self.round, self._draws(name, agent.draws_due))))
+            noise = tuple(map(self._noise, agent.draws_due))
+            self._post(name, agent.step(Begin(self.round, noise)))
         while self._in_flight:
             sender, receiver, message = self._in_flight.popleft()
             self._post(receiver, self.agents[receiver].step(Received(sender, message)))
-
-    def _draws(self, name: str, scales: Sequence[float]) -> tuple[int, ...]:
-        """Noise is drawn once: a round that is run again takes what it had drawn."""
-        drawn = self._drawn.setdefault(name, [])
-        while len(drawn) < len(scales):
-            drawn.append(self._noise(scales[len(drawn)]))
-        return tuple(drawn[: len(scales)])
 
     def _by_name(self, samples: Samples | None) -> Mapping[str, float]:
         if samples is None or isinstance(samples, Mapping):

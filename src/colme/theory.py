@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike
 
 from colme.errors import ConfigError
 from colme.graph import IntArray
-from colme.rules.pooling import NOISE_SHARE
-from colme.rules.release import Blocks, ReleaseSchedule, sigma2_dp
+from colme.rules.release import sigma2_dp
 
 
 def local(sigma2: ArrayLike, component_sizes: IntArray) -> float:
@@ -31,32 +30,6 @@ def theorem1(sigma2: ArrayLike, component_sizes: IntArray, sigma2_dp: float) -> 
     """Theorem 1: t * MSE of Algorithm 1 with alpha = t / (t + 1) and the oracle rule."""
     shared = 2 * (np.asarray(sigma2) + sigma2_dp) / component_sizes
     return float(np.mean(np.where(component_sizes <= 2, sigma2, shared)))
-
-
-def tracking(
-    sigma2: ArrayLike, component_sizes: IntArray, sigma2_dp: float, rounds: int, blocks: int
-) -> float:
-    """t * MSE of tracking at t = rounds, once classes are told apart.
-
-    Its consensus is the mean of the class's releases, each with variance (sigma2 + sigma2_dp N / t)
-    / t for N blocks. Who has nobody of its class in reach answers alone, and so does who would be
-    worse off together. That values have had time to travel is taken for granted: so they have on
-    random regular graphs, not on paths and stars.
-    """
-    released = np.asarray(sigma2) + sigma2_dp * blocks / rounds
-    noisy = sigma2_dp * blocks > NOISE_SHARE * np.asarray(sigma2) * rounds
-    alone = noisy | (blocks == 0)
-    shared = np.where(alone, sigma2, np.minimum(released / component_sizes, sigma2))
-    return float(np.mean(np.where(component_sizes == 1, sigma2, shared)))
-
-
-def blocks_within(schedule: ReleaseSchedule, count: int) -> int:
-    """How many blocks have closed after so many samples."""
-    blocks, end = 0, schedule.next_end(0)
-    while end <= count:
-        blocks += 1
-        end = schedule.next_end(end)
-    return blocks
 
 
 def corollary1_bound(sigma2: ArrayLike, component_sizes: IntArray) -> float:
@@ -76,7 +49,6 @@ class Prospect:
     local: float
     ideal: float
     theorem1: float
-    tracking: float
     corollary1_bound: float
     sigma2_dp: float
     smallest_epsilon: float
@@ -94,12 +66,8 @@ class Prospect:
         sigma2: ArrayLike,
         half_range: float,
         epsilon: float,
-        rounds: int = 30_000,
     ) -> Self:
-        """The average over placements of agents, each given by its component sizes n_a.
-
-        `rounds` matters to `tracking` only, whose noise does not stay in proportion to the data.
-        """
+        """The average over placements of agents, each given by its component sizes n_a."""
         if not 0 < half_range < inf:
             raise ConfigError("half_range", half_range, "a finite number greater than 0")
         if not np.all((np.asarray(sigma2) >= 0) & (np.asarray(sigma2) <= half_range * half_range)):
@@ -108,25 +76,22 @@ class Prospect:
         if not epsilon > 0:
             raise ConfigError("epsilon", epsilon, "a number above 0, or inf for no privacy")
         noise = sigma2_dp(half_range, epsilon)
-        blocks = blocks_within(Blocks(epsilon), rounds)
         rows = [
             (
                 local(sigma2, n),
                 ideal(sigma2, n),
                 theorem1(sigma2, n, noise),
-                tracking(sigma2, n, noise, rounds, blocks),
                 corollary1_bound(sigma2, n),
             )
             for n in component_sizes
         ]
         if not rows:
             raise ConfigError("draws", 0, "at least 1")
-        alone, best, together, blockwise, bound = (float(value) for value in np.mean(rows, axis=0))
+        alone, best, together, bound = (float(value) for value in np.mean(rows, axis=0))
         return cls(
             local=alone,
             ideal=best,
             theorem1=together,
-            tracking=blockwise,
             corollary1_bound=bound,
             sigma2_dp=noise,
             smallest_epsilon=sqrt(sigma2_dp(half_range, 1) / bound) if bound > 0 else inf,

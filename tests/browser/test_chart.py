@@ -61,17 +61,17 @@ def test_every_curve_is_drawn_in_its_colour_and_told_in_words(
     page.wait_for_function("() => new Promise((done) => requestAnimationFrame(() => done(true)))")
     assert _pixels(page, "--relay") > 50
     assert _pixels(page, "--paper-algorithm") > 20
-    assert _pixels(page, "--tracking") == 0
+    assert _pixels(page, "--lost") == 0
     assert troubles == []
 
 
 def test_other_curves_replace_those_that_were(page: Page, troubles: list[str]) -> None:
     _draw(page)
-    page.evaluate("() => drawn.show([{name: 'tracking', at: [1, 100], value: [1, 0.1]}])")
-    assert page.locator(".chart-legend li").all_text_contents() == ["tracking 0.1"]
+    page.evaluate("() => drawn.show([{name: 'lost', at: [1, 100], value: [1, 0.1]}])")
+    assert page.locator(".chart-legend li").all_text_contents() == ["lost 0.1"]
     page.wait_for_function("() => new Promise((done) => requestAnimationFrame(() => done(true)))")
     assert _pixels(page, "--relay") == 0
-    assert _pixels(page, "--tracking") > 50
+    assert _pixels(page, "--lost") > 50
     assert troubles == []
 
 

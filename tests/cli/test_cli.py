@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from colme import __version__
-from colme.cli.app import run
+from colme.cli.app import BAD_INPUT, run
 
 
 def test_theory_as_json_is_one_object_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = "--agents 200 --degree 5 --means 0.2,0.4,0.8 --sigma 0.5 --epsilon 1 --draws 20"
-    arguments += " --algorithm tracking,paper"
+    arguments += " --algorithm paper"
     assert run(["theory", *arguments.split(), "--seed", "1", "--json"]) == 0
     printed = capsys.readouterr()
     answer = json.loads(printed.out)
@@ -23,10 +23,7 @@ def test_theory_as_json_is_one_object_and_nothing_else(capsys: pytest.CaptureFix
     assert answer["sigma2_dp"] == pytest.approx(6)
     assert answer["collaboration_pays"] is False
     assert answer["smallest_epsilon"] == pytest.approx(math.sqrt(6 / answer["corollary1_bound"]))
-    tracking, paper = answer["forecasts"]
-    assert (tracking["algorithm"], tracking["pays"]) == ("tracking", True)
-    assert tracking["curve"][-1]["ratio"] == pytest.approx(0.216, abs=0.01)
-    assert 500 < tracking["pays_from"] < 1300
+    (paper,) = answer["forecasts"]
     assert (paper["pays"], paper["pays_from"], paper["curve"][0]["ratio"]) == (False, None, None)
 
 
@@ -39,12 +36,12 @@ def test_classes_with_equal_means_are_one_class(capsys: pytest.CaptureFixture[st
 
 
 def test_where_nobody_can_meet_no_epsilon_makes_it_pay(capsys: pytest.CaptureFixture[str]) -> None:
-    nobody = ["theory", "--degree", "0", "--algorithm", "tracking,paper"]
+    nobody = ["theory", "--degree", "0", "--algorithm", "paper"]
     assert run([*nobody, "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["smallest_epsilon"] is None
     assert answer["collaboration_pays"] is False
-    assert [one["pays_from"] for one in answer["forecasts"]] == [None, None]
+    assert [one["pays_from"] for one in answer["forecasts"]] == [None]
     assert run(nobody) == 0
     printed = capsys.readouterr().out
     assert "No epsilon makes the paper's algorithm pay" in printed
@@ -70,15 +67,12 @@ def test_theory_for_people_answers_the_question(
     }
 
 
-def test_theory_knows_that_a_pair_that_would_be_worse_off_answers_alone(
-    capsys: pytest.CaptureFixture[str],
+@pytest.mark.parametrize("command", ["theory", "simulate --json", "fleet"])
+def test_a_retired_algorithm_names_its_successor(
+    command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """At this epsilon a release is nearly all noise: 8 times the error, if it were used."""
-    pair = "theory --agents 2 --degree 1 --means 0.4 --epsilon 0.1 --rounds 10000 --draws 2 --json"
-    assert run([*pair.split(), "--algorithm", "tracking"]) == 0
-    prospect = json.loads(capsys.readouterr().out)
-    assert prospect["tracking"] == prospect["local"]
-    assert prospect["forecasts"][0]["pays"] is False
+    assert run([*command.split(), "--algorithm", "tracking"]) == BAD_INPUT
+    assert "'relay'" in capsys.readouterr().err
 
 
 def test_the_demonstration_says_first_what_it_is_worth(

@@ -9,7 +9,7 @@ import pytest
 from colme.cli.app import BAD_INPUT, run
 from colme.errors import ConfigError
 from colme.report import curves
-from colme.sim.figures import comparison, figure1, figure2
+from colme.sim.figures import comparison, figure1
 from colme.sim.scenario import Scenario
 from colme.sim.study import load
 
@@ -153,7 +153,6 @@ def drawn(_figure: object, folder: Path, name: str) -> list[Path]:
 
 COMMANDS: dict[str, Callable[[Path], list[str]]] = {
     "figure1": lambda _: ["reproduce", "figure1", "--runs", "4"],
-    "figure2": lambda _: ["reproduce", "figure2", "--runs", "4"],
     "comparison": lambda _: ["reproduce", "comparison"],
     "study": of_study,
 }
@@ -180,7 +179,6 @@ def test_every_command_knows_its_folder(
     monkeypatch.setattr(
         figure1, "theorem_study", lambda *_: paper.changed(algorithms=[theorem], **free)
     )
-    monkeypatch.setattr(figure2, "study", lambda *_: TINY.changed(algorithms=["paper"]))
     monkeypatch.setattr(comparison, "settings", lambda **_: {"paper": TINY})
     monkeypatch.setattr(curves, "save", drawn)
     out = tmp_path / "out"

@@ -52,7 +52,7 @@ def test_a_ready_node_is_shown_and_the_code_is_0(
     printed = capsys.readouterr()
     assert printed.err == ""
     assert "here: ready, round 7 (clock)" in printed.out
-    assert "algorithm: tracking" in printed.out
+    assert "algorithm: paper" in printed.out
     assert "estimate: 0.123457 (95%: 0.0987654 to 0.148148, with 12 " in printed.out
     assert "12 releases of others in 3 classes, the oldest 62 s old)" in printed.out
     assert "alone it would be 0.234568" in printed.out

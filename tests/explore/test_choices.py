@@ -72,8 +72,9 @@ def test_what_had_to_be_moved_is_said() -> None:
     ("name", "value"), [("epsilon", "0"), ("agents", "1e9"), ("family", "<b>"), ("colour", "1")]
 )
 def test_a_link_that_is_wrong_is_refused_by_name(name: str, value: str) -> None:
-    with pytest.raises(ConfigError, match=name):
+    with pytest.raises(ConfigError) as error:
         validated(Choices, {name: value})
+    assert error.value.field == name
 
 
 def test_a_link_speaks_in_words() -> None:

@@ -19,7 +19,7 @@ def test_in_the_end_they_are_the_simulators() -> None:
     assert (last.runs, last.of) == (4, 4)
     assert last.rounds.tolist() == result.t.values.tolist()
     errors = {curve.name: curve for curve in last.errors}
-    for name in ("relay", "tracking", "paper"):
+    for name in ("relay", "paper"):
         cell = result.sel(algorithm=name).squeeze()
         np.testing.assert_allclose(errors[name].value, cell.mse, rtol=1e-12)
         # Runs are batches here, so its standard error is theirs.

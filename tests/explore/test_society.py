@@ -13,7 +13,7 @@ from colme.explore.society import Society
 from colme.network import Network
 from colme.privacy.mechanism import SeededLaplace
 
-ALGORITHMS = ["relay", "tracking", "paper"]
+ALGORITHMS = ["relay", "paper"]
 
 
 def _played(rounds: int, **choices: object) -> Society:

@@ -120,7 +120,7 @@ def test_a_node_with_a_full_disk_rests_and_returns_by_itself(tmp_path: Path, dis
 def test_samples_that_were_not_acknowledged_are_not_taken(tmp_path: Path, disk: Disk) -> None:
     """Who was told to try again does so: they must not be there already, to be noised twice."""
     # So that samples alone are stored meanwhile.
-    rare = "bounds = [0, 1]\nalgorithm = 'tracking'\ninterval = 3600"
+    rare = "bounds = [0, 1]\nalgorithm = 'paper'\ninterval = 3600"
     (member,) = acquainted(tmp_path / "nodes", 1, HTTP | {"agreed": rare})
     disk.hold(member)
     with Nodes(member) as nodes:

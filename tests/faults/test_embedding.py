@@ -15,7 +15,7 @@ from colme.node.state import Overview
 from support.processes import HTTP, acquainted
 from support.waiting import until
 
-AGREED = "bounds = [0, 1]\nalgorithm = 'tracking'\ninterval = 0.2"
+AGREED = "bounds = [0, 1]\nalgorithm = 'paper'\ninterval = 0.2"
 
 
 def neighbours(folder: Path) -> list[Member]:

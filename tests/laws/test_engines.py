@@ -81,7 +81,6 @@ EVERY: dict[str, object] = {
     # Of an answer, a fit, one is enough.
     "relay": {"algorithm": "relay", "measured": 1},
     "relay, released": {"algorithm": "relay", "variance": "released", "measured": 1},
-    "tracking, released": {"algorithm": "tracking", "variance": "released"},
     "a rule of one's own": {"algorithm": "paper", "rule": Shrinking()},
     "a baseline of one's own": {"algorithm": Halfway, "part": 0.25},
     "an engine of one's own": Nowhere,

@@ -11,7 +11,7 @@ from colme.node.session import Admission, Agreement
 from colme.node.wire import Reason, Refused, Standing, from_wire, pb
 
 AGREED = Agreed(
-    bounds=(0, 1), algorithm="tracking", interval=60, start=datetime(2026, 1, 1, tzinfo=UTC)
+    bounds=(0, 1), algorithm="paper", interval=60, start=datetime(2026, 1, 1, tzinfo=UTC)
 )
 MINE = Standing(epoch=5, round=50)
 

@@ -36,10 +36,11 @@ def test_the_hash_is_what_neighbour_proto_says() -> None:
 
 def test_the_hash_stays_what_it_was() -> None:
     """A changed one would part nodes of two versions that agree on everything."""
-    free = Agreement.of(Agreed(bounds=(0, 1), algorithm="tracking", rounds="free"))
+    free = Agreement.of(Agreed(bounds=(0, 1), algorithm="paper", rounds="free"))
     assert free.digest.hex() == (
-        # printf 'algorithm=tracking\nbounds=0.0,1.0\nprotocol=colme.v2\nrounds=free\n' | sha256sum
-        "4421c9f5e158e9f68cab66b4144ef0591bc81927b9b9fac910966c9d62e0681a"
+        # printf 'algorithm=paper\nbounds=0.0,1.0\nprotocol=colme.v2\nrounds=free\nrule=bernstein
+        # {"theta":{"exponent":0.2,"scale":3.0}}\n' | sha256sum, with a space where the line ends
+        "8d2c07804a4ff962eca880e66f395b663d7ece422b092e5b24ba8a2d9a004b95"
     )
 
 
@@ -102,9 +103,11 @@ def test_those_who_agree_differ_in_nothing() -> None:
 
 
 def test_what_does_not_matter_is_left_out() -> None:
-    """Free rounds have no interval and no start; a rule is the paper's alone."""
-    free = Agreed(bounds=(0, 1), algorithm="tracking", rounds="free", interval=5)
-    assert set(Agreement.of(free).facts) == {"protocol", "bounds", "algorithm", "rounds"}
+    """Free rounds have no interval and no start; relay has no rounds and no rule."""
+    free = Agreed(bounds=(0, 1), algorithm="paper", rounds="free", interval=5)
+    assert set(Agreement.of(free).facts) == {"protocol", "bounds", "algorithm", "rounds", "rule"}
+    relay = Agreement.of(Agreed(bounds=(0, 1), algorithm="relay"))
+    assert not {"rounds", "rule"} & set(relay.facts)
     other = free.model_copy(update=DIFFERENT["start"] | DIFFERENT["interval"])
     assert Agreement.of(other).digest == Agreement.of(free).digest
 
@@ -136,21 +139,21 @@ def test_an_alias_is_told_as_what_it_stands_for() -> None:
     assert Agreement.of(alias).facts == Agreement.of(itself).facts
 
 
-OF_0_1_0 = {
-    "recommended": {"rule": "recommended"},
-    "paper": {"rule": "paper", "theta": "3.0,0.2"},
+BEFORE = {
+    "0.1.0": {"protocol": "colme.v1", "rule": "paper", "theta": "3.0,0.2"},
+    "tracking": {"protocol": "colme.v2", "algorithm": "tracking"},
 }
 
 
-@pytest.mark.parametrize("rule", OF_0_1_0)
-def test_the_first_version_and_this_one_refuse_each_other_by_name(rule: str) -> None:
-    """0.1.0 told a rule and never an algorithm, for whatever it ran."""
-    mine = Agreement.of(Agreed.model_validate({"bounds": [0, 1], "rule": rule, "rounds": "free"}))
-    told = {"protocol": "colme.v1", "bounds": "0.0,1.0", "rounds": "free"} | OF_0_1_0[rule]
-    theirs = Agreement(told)
-    name = mine.facts["algorithm"]
-    assert mine.difference(theirs.facts) == ("algorithm", "nothing", name)
-    assert theirs.difference(mine.facts) == ("algorithm", name, "nothing")
+@pytest.mark.parametrize("version", BEFORE)
+def test_an_earlier_version_and_this_one_refuse_each_other_by_name(version: str) -> None:
+    """0.1.0 told a rule and never an algorithm, for whatever it ran; the next had one more."""
+    for algorithm in ("paper", "relay"):
+        mine = Agreement.of(Agreed(bounds=(0, 1), algorithm=algorithm))
+        theirs = Agreement({"bounds": "0.0,1.0", "rounds": "free"} | BEFORE[version])
+        name = theirs.facts.get("algorithm", "nothing")
+        assert mine.difference(theirs.facts) == ("algorithm", name, algorithm)
+        assert theirs.difference(mine.facts) == ("algorithm", algorithm, name)
 
 
 def test_the_same_moment_told_in_another_time_zone_is_the_same_start() -> None:

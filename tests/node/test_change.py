@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from colme.algorithms import named
 from colme.cli.app import run
 from colme.errors import ConfigError, StoreError
 from colme.node.config import FileSource, NodeConfig
@@ -24,8 +23,10 @@ from colme.node.state.database import FILE
 from colme.privacy.ledger import Past
 from colme.protocol.agent import Agent
 from colme.protocol.events import Begin
+from colme.protocol.rounds.paper import Paper
 from colme.protocol.settings import Settings
-from colme.rules.release import Profile
+from colme.relay import Relay
+from colme.rules.release import Blocks, Profile
 from support.neighbours import Neighbours
 from support.old_states import FILES, put_into, settings_of
 from support.processes import acquainted, rewritten
@@ -33,7 +34,7 @@ from support.stored import SETTINGS, commit, content, life
 from support.waiting import until
 
 WIDER = replace(SETTINGS, profile=Profile.bounded(-1, 2, epsilon=1))
-BLOCKS = replace(SETTINGS, algorithm=named("tracking"))
+BLOCKS = replace(SETTINGS, algorithm=Paper(schedule=Blocks(1.0)))
 """Which releases in blocks: some samples wait."""
 
 
@@ -166,7 +167,7 @@ def test_a_state_of_an_earlier_version_can_be_changed(tmp_path: Path, old: Path)
 
 def test_the_variance_and_the_algorithm_change_the_same_way(tmp_path: Path) -> None:
     begun(tmp_path, SETTINGS, 2)
-    learned = replace(SETTINGS, algorithm=named("tracking", release_squares=True))
+    learned = replace(SETTINGS, algorithm=Relay())
     with pytest.raises(ConfigError, match="colme state change"):
         Store.open(tmp_path, learned)
     done = change(tmp_path, learned, drop_waiting=True)

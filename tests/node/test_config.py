@@ -12,7 +12,6 @@ from colme.errors import ConfigError
 from colme.node.config import FileSource, HttpSource, NodeConfig, split_address
 from colme.protocol.algorithm import Algorithm
 from colme.protocol.rounds.paper import Paper
-from colme.protocol.rounds.tracking import Tracking
 from colme.relay import Relay
 from colme.rules.decision import (
     Bernstein,
@@ -111,10 +110,12 @@ WRONG: dict[str, tuple[Callable[[Fields], None], str, str]] = {
     "infinite": (put("agreed", "bounds", value=[0, inf]), "agreed.bounds", "finite"),
     "three bounds": (put("agreed", "bounds", value=[0, 1, 2]), "agreed.bounds", ""),
     "algorithm": (
-        put("agreed", "algorithm", value="trackin"),
+        put("agreed", "algorithm", value="relai"),
         "agreed.algorithm",
-        "'tracking', perhaps",
+        "'relay', perhaps",
     ),
+    "retired": (put("agreed", "algorithm", value="tracking"), "agreed.algorithm", "'relay'"),
+    "as 0.1.0 said": (put("agreed", "rule", value="recommended"), "agreed.algorithm", "'relay'"),
     "no algorithm": (put("agreed", "algorithm", value=3), "agreed.algorithm", "text"),
     "rounds": (put("agreed", "rounds", value="fast"), "agreed.rounds", "'clock' or 'free'"),
     "interval": (put("agreed", "interval", value=0), "agreed.interval", "greater than 0"),
@@ -246,7 +247,7 @@ def test_a_file_that_is_no_toml_is_named(tmp_path: Path, text: bytes) -> None:
 def test_three_exchanges_that_wait_in_vain_fit_into_an_interval(
     rounds: str, interval: float, deadline: float | None, expected: float
 ) -> None:
-    agreed = {"bounds": [0, 1], "algorithm": "tracking", "rounds": rounds, "interval": interval}
+    agreed = {"bounds": [0, 1], "algorithm": "paper", "rounds": rounds, "interval": interval}
     config = NodeConfig.build(fields() | {"agreed": agreed, "pace": {"deadline": deadline}})
     assert config.deadline == expected
     if rounds == "clock":
@@ -285,8 +286,6 @@ def test_the_paper_follows_the_rule_agreed_on(options: dict[str, Any], rule: Dec
 def test_the_recommended_algorithm_learns_a_variance_that_is_not_known() -> None:
     assert algorithm() == algorithm(algorithm="relay") == Relay(release_squares=True)
     assert algorithm(sigma2=0.01) == Relay(release_squares=False)
-    assert algorithm(algorithm="tracking") == Tracking(release_squares=True)
-    assert algorithm(algorithm="tracking", sigma2=0.01) == Tracking()
 
 
 @pytest.mark.parametrize("named", [{}, {"algorithm": "recommended"}, {"algorithm": "relay"}])
@@ -296,27 +295,18 @@ def test_a_configuration_from_when_rounds_were_meant_is_not_taken_for_another(
 ) -> None:
     """As 0.1.0's page had it: rounds, and no word of an algorithm."""
     value = {"rounds": "clock", "interval": 60, "start": "2026-01-01T00:00:00Z"}[field]
-    words = rf"agreed.{field}: saw .*, expected none: 'relay', .* with algorithm = 'tracking'"
-    with pytest.raises(ConfigError, match=words):
+    with pytest.raises(ConfigError, match="colme state change") as caught:
         NodeConfig.build(fields() | {"agreed": {"bounds": [0, 1], field: value} | named})
+    assert caught.value.field == f"agreed.{field}"
 
 
 def test_what_the_first_version_called_a_rule_is_an_algorithm() -> None:
-    assert algorithm(rule="recommended") == Tracking(release_squares=True)
     assert algorithm(rule="paper", theta=THETA) == Paper(rule=Bernstein(PowerTheta(2.0, 0.25)))
 
 
 WRONG_OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
     "theta of relay": ({"theta": THETA}, "agreed.theta: 'relay' has none"),
-    "theta of 0.1.0": (
-        {"rule": "recommended", "theta": THETA},
-        "agreed.theta: 'tracking' has none",
-    ),
     "rule of relay": ({"rule": "tight"}, "agreed.rule: 'relay' has none"),
-    "rule of tracking": (
-        {"algorithm": "tracking", "rule": "tight"},
-        "agreed.rule: 'tracking' has none",
-    ),
     "delta of bernstein": (
         {"algorithm": "paper", "delta": 1},
         "agreed.delta: 'bernstein' has none (it has theta)",

@@ -54,8 +54,8 @@ def _defined(tree: ast.Module) -> set[str]:
         ("colme.cli.state", ("grpc", "pydantic", "cryptography", *SERVER, *COMPILER)),
         ("colme.cli.identity", ("grpc", "pydantic", "sqlite3", *SERVER, *COMPILER)),
         ("colme.cli.status", ("grpc", "sqlite3", "structlog", *SERVER, *COMPILER)),
-        ("colme.cli.fleet", ("grpc", "sqlite3", *SERVER, "numba")),
-        ("colme.cli.node", ("numpy", "rich", *COMPILER)),
+        ("colme.cli.fleet", ("grpc", "sqlite3", *SERVER, "numba", "networkx")),
+        ("colme.cli.node", ("numpy", "networkx", *COMPILER)),
     ],
 )
 def test_an_import_spares_what_it_does_not_need(module: str, spared: tuple[str, ...]) -> None:

@@ -19,10 +19,9 @@ from support.old_states import FILES, put_into, settings_of
 from support.waiting import PATIENCE, until
 
 
-@pytest.mark.parametrize("sigma2", [0.01, None])
-def test_a_state_in_rounds_goes_on_in_relay(tmp_path: Path, sigma2: float | None) -> None:
+def test_a_state_in_rounds_goes_on_in_relay(tmp_path: Path) -> None:
     """No sample is noised a second time, and none that waits is lost."""
-    privacy: dict[str, Any] = {"epsilon": 4, "sigma2": sigma2}
+    privacy: dict[str, Any] = {"epsilon": 4, "sigma2": 0.01}
 
     async def check() -> None:
         one = Neighbours(tmp_path, "a", "b")
@@ -30,7 +29,7 @@ def test_a_state_in_rounds_goes_on_in_relay(tmp_path: Path, sigma2: float | None
         source = {"kind": "http"}
         rounds = one.config(
             "a",
-            agreed={"rounds": "free", "algorithm": "tracking"},
+            agreed={"rounds": "free", "algorithm": "paper"},
             pace={"deadline": 0.05},
             privacy=privacy,
         ).model_copy(update={"source": relaying(one, "a").source})
@@ -59,7 +58,7 @@ def test_a_state_in_rounds_goes_on_in_relay(tmp_path: Path, sigma2: float | None
     asyncio.run(check())
 
 
-OLD = {path.stem: path for path in FILES}
+each_old = pytest.mark.parametrize("old", FILES, ids=lambda path: f"{path.parent.name} {path.stem}")
 
 
 def naming_nothing(four: Neighbours, old: Path) -> NodeConfig:
@@ -77,43 +76,28 @@ def naming(config: NodeConfig, algorithm: str, *, last: int | None = 50) -> Node
     return config.model_copy(update={"agreed": agreed, "pace": pace})
 
 
-@pytest.mark.parametrize("old", ["tracking-known", "tracking-squares"])
-def test_a_state_of_rounds_is_never_switched_by_a_configuration_that_names_nothing(
-    tmp_path: Path, old: str
+@each_old
+def test_a_stored_state_of_rounds_goes_on_in_relay_by_its_operators_word_alone(
+    tmp_path: Path, old: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One of 0.1.0, which does not say what it is of, and the same once it is named."""
-    config = naming_nothing(Neighbours(tmp_path, *"abcd"), OLD[old])
-    put_into(config.state, OLD[old])
-    before = Overview.of(config.state)
+    """Of `paper` and of `tracking`, which was retired, of every version: with its ledger whole."""
+    config = naming_nothing(Neighbours(tmp_path, *"abcd"), old)
+    put_into(config.state, old)
+    before = Overview.of(config.state, entries=1_000)
 
-    async def refused() -> None:
-        content = (config.state / FILE).read_bytes()
-        with pytest.raises(ConfigError, match=r"saw 'relay', expected 'tracking'.*") as caught:
-            async with Node(config):
-                pass
-        words = str(caught.value)
-        assert "by naming it, or when all neighbours do so, too, change the state" in words
-        assert "colme state change" in words
-        assert (config.state / FILE).read_bytes() == content
+    async def start() -> None:
+        async with Node(config) as node:
+            assert node.status().algorithm == "relay"
 
-    async def check() -> None:
-        await refused()
-        async with Node(naming(config, "tracking")) as node:
-            await until(lambda: node.status().round == 50)
-        assert Overview.of(config.state).algorithm == "tracking"
-        await refused()
-
-    asyncio.run(check())
-    assert Overview.of(config.state).ledger == before.ledger
-
-
-def test_what_was_switched_tells_until_when_it_ran_in_rounds(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """It has lost nothing, and its promise is the same."""
-    config = naming_nothing(Neighbours(tmp_path, *"abcd"), OLD["tracking-known"])
-    put_into(config.state, OLD["tracking-known"])
+    with pytest.raises(ConfigError, match="colme state change") as caught:
+        asyncio.run(start())
+    assert (caught.value.field, caught.value.seen) == ("agreed.algorithm", "relay")
+    assert (config.state / FILE).read_bytes() == old.read_bytes()
     assert changed(config).goes_on
+    asyncio.run(start())
+    now = Overview.of(config.state, entries=1_000)
+    assert (now.algorithm, now.taken, now.ledger) == ("relay", before.taken, before.ledger)
+    assert now.last_entries == before.last_entries
     assert run(["state", "show", str(config.state)]) == 0
     shown = capsys.readouterr().out
     assert "algorithm: relay\nran in rounds, up to round 45\n" in shown
@@ -128,7 +112,7 @@ def test_an_old_state_of_the_rounds_is_known_for_one_in_relay_too(tmp_path: Path
     async def check() -> None:
         two = Neighbours(tmp_path, "a", "b")
         in_relay = [relaying(two, name, other) for name, other in (("a", "b"), ("b", "a"))]
-        in_rounds = [naming(config, "tracking", last=None) for config in in_relay]
+        in_rounds = [naming(config, "paper", last=None) for config in in_relay]
         state, old = in_rounds[0].state, tmp_path / "old"
         async with Node(in_rounds[1]) as b:
             async with Node(in_rounds[0]) as a:

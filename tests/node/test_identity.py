@@ -272,5 +272,5 @@ def test_what_signs_is_named_by_the_neighbours_certificates(tmp_path: Path) -> N
     signs = a.signs({"b": b.certificate})
     assert signs.origin_of("b") == b.certificate.origin
     assert b.signs({}).verify(signs.key, b"content", signs.sign(b"content"))
-    with pytest.raises(IdentityError, match=r"colme identity renew.*agreed.algorithm = 'tracking'"):
+    with pytest.raises(IdentityError, match="colme identity renew"):
         Identity(a.key_pem, a.certificate).signs({})

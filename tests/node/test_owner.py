@@ -63,7 +63,7 @@ SHAPE = {
     "name": "here",
     "fingerprint": "ab:cd",
     "epoch": 2,
-    "algorithm": "tracking",
+    "algorithm": "paper",
     "round": 7,
     "phase": "size",
     "rounds": "clock",

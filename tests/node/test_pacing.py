@@ -151,7 +151,7 @@ def test_only_free_rounds_follow_a_neighbour_that_is_far_ahead() -> None:
                 "identity": Path("i"),
                 "state": Path("s"),
                 "listen": "127.0.0.1:0",
-                "agreed": {"bounds": [0, 1], "algorithm": "tracking", "rounds": rounds},
+                "agreed": {"bounds": [0, 1], "algorithm": "paper", "rounds": rounds},
             }
         )
         return make_pacing(config, lambda _: None)

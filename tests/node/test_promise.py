@@ -14,8 +14,7 @@ from colme.node.state import Overview
 from colme.node.wire import parse_frame, release_in
 from colme.privacy import mechanism
 from colme.privacy.mechanism import SecureLaplace
-from colme.protocol.rounds.tracking import Tracking
-from colme.rules.release import Blocks, Profile
+from colme.rules.release import EVERY_SAMPLE, Profile
 from support.neighbours import Neighbours
 from support.partner import Partner, paired
 from support.twins import LATTICE, Reckoning, changed, stream
@@ -48,12 +47,11 @@ class Overlooked:
         return draw
 
 
-@pytest.mark.parametrize("squares", [False, True])
 def test_the_configured_epsilon_and_bounds_are_those_of_every_draw(
-    squares: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By OpenDP's own privacy map, and by what the neighbour hears: the exact sum and its draws."""
-    privacy = {"epsilon": EPSILON} | ({} if squares else {"sigma2": 4.0})
+    privacy = {"epsilon": EPSILON, "sigma2": 4.0}
     neighbours = Neighbours(tmp_path, "a", "b")
     config = paired(neighbours, privacy=privacy, agreed={"bounds": BOUNDS})
     opendp = Overlooked()
@@ -69,14 +67,12 @@ def test_the_configured_epsilon_and_bounds_are_those_of_every_draw(
     monkeypatch.undo()
 
     promised = Profile.bounded(*BOUNDS, epsilon=EPSILON)
-    reckoning = Reckoning(promised, Blocks(EPSILON), squares)
+    reckoning = Reckoning(promised, EVERY_SAMPLE, squares=False)
     numbers = list(chain(*reckoning.numbers(SAMPLES)))
-    each = 2 if squares else 1
-    assert len(opendp.draws) == len(numbers) > 2 * each
-    by_block = {tuple(opendp.scales[i : i + each]) for i in range(0, len(numbers), each)}
-    for scales in by_block:
-        assert EPSILON * (1 - 1e-15) <= reckoning.dearest(scales) <= Fraction(EPSILON)
-        assert SecureLaplace().promised_epsilon(2 * LATTICE, scales[0]) <= EPSILON
+    assert len(opendp.draws) == len(numbers) > 2
+    for scale in set(opendp.scales):
+        assert EPSILON * (1 - 1e-15) <= reckoning.dearest([scale]) <= Fraction(EPSILON)
+        assert SecureLaplace().promised_epsilon(2 * LATTICE, scale) <= EPSILON
 
     releases = [
         release_in(data)
@@ -84,7 +80,7 @@ def test_the_configured_epsilon_and_bounds_are_those_of_every_draw(
         if parse_frame("a", data).WhichOneof("content") == "release"
     ]
     assert releases[-1] is not None
-    noisy = sum(numbers[::each]) + sum(opendp.draws[::each])
+    noisy = sum(numbers) + sum(opendp.draws)
     mean = promised.midpoint + promised.lattice_step * (noisy / releases[-1].count)
     assert releases[-1].mean == mean
 
@@ -94,18 +90,5 @@ def test_the_configured_epsilon_and_bounds_are_those_of_every_draw(
     entries = overview.last_entries[::-1]
     assert overview.ledger.epsilon == EPSILON
     assert {entry.epsilon for entry in entries} == {EPSILON}
-    assert sum(entry.blocks for entry in entries) == len(numbers) // each
+    assert sum(entry.blocks for entry in entries) == len(numbers)
     assert entries[-1].last == releases[-1].count
-
-
-def test_what_is_handed_to_the_agent_is_what_is_configured(tmp_path: Path) -> None:
-    """The recommended algorithm, and squares only where the variance is not known."""
-    neighbours = Neighbours(tmp_path, "a", "b")
-    for sigma2 in (None, 4.0):
-        config = paired(
-            neighbours, privacy={"epsilon": EPSILON, "sigma2": sigma2}, agreed={"bounds": BOUNDS}
-        )
-        settings = config.settings("a")
-        assert settings.profile == Profile.bounded(*BOUNDS, epsilon=EPSILON, sigma2=sigma2)
-        assert settings.algorithm == Tracking(release_squares=sigma2 is None)
-        assert settings.neighbours == ("b",)

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from colme.algorithms import named
 from colme.cli.app import run
 from colme.errors import ConfigError, SnapshotError, StoreError
 from colme.node.node import Node
@@ -24,13 +23,16 @@ from colme.protocol.events import Begin, Deadline, Part
 from colme.protocol.upgrades import upgraded
 from support.driven import driven
 from support.neighbours import Neighbours
-from support.old_states import FILES, put_into, settings_of, story_of
+from support.old_states import FILES, PAPER, paper_of, put_into, settings_of, story_of
 from support.stored import commit, content, opened, rounds
 from support.waiting import until
 
-each_old = pytest.mark.parametrize("old", FILES, ids=lambda path: f"{path.parent.name} {path.stem}")
-ONE = FILES[-1]
-"""A state of tracking, which releases in blocks: some of its samples wait."""
+
+def each(paths: list[Path]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("old", paths, ids=lambda path: f"{path.parent.name} {path.stem}")
+
+
+ONE = next(path for path in PAPER if path.parent.name == "v0.1.0")
 
 
 def query(path: Path, statement: str) -> list[Any]:
@@ -57,33 +59,31 @@ def require_each_once(folder: Path) -> None:
 
 def test_there_is_a_state_of_every_schema_that_has_an_upgrade() -> None:
     """Of 2 there is none: no version had it, and 1 goes through it."""
-    assert {schema(path) for path in FILES} == upgrades.UPGRADES.keys() - {2}
+    assert {schema(path) for path in FILES} == {SCHEMA, *upgrades.UPGRADES} - {2}
     assert max(upgrades.UPGRADES) + 1 == SCHEMA
-    assert len(FILES) == 4 * (len(upgrades.UPGRADES) - 1)
 
 
-@each_old
-def test_a_state_between_two_versions_is_brought_up_too(tmp_path: Path, old: Path) -> None:
-    folder, other = put_into(tmp_path / "two", old), put_into(tmp_path / "one", old)
+def test_a_state_between_two_versions_is_brought_up_too(tmp_path: Path) -> None:
+    folder, other = put_into(tmp_path / "two", ONE), put_into(tmp_path / "one", ONE)
     with closing(sqlite3.connect(folder / FILE)) as connection, connection:
         upgrades.UPGRADES[1](connection)
         connection.execute("PRAGMA user_version = 2")
     opened_states = []
     for one in (folder, other):
-        with closing(Store.open(one, settings_of(old))) as store:
+        with closing(Store.open(one, paper_of(ONE))) as store:
             opened_states.append(content(store))
     assert opened_states[0] == opened_states[1]
 
 
-@each_old
-def test_nothing_of_an_old_state_is_lost(tmp_path: Path, old: Path) -> None:
+def test_nothing_of_an_old_state_is_lost(tmp_path: Path) -> None:
+    old = ONE
     folder = put_into(tmp_path / "state", old)
     ((epoch, released, told, standings, marks),) = query(
         old, "SELECT epoch, released, told, standings, marks FROM state, boot"
     )
     listed = query(old, "SELECT first, last FROM ledger ORDER BY last")
     for starts in (1, 2):
-        with closing(Store.open(folder, settings_of(old))) as store:
+        with closing(Store.open(folder, paper_of(old))) as store:
             assert store.epoch == epoch + starts
             assert store.snapshot == upgraded(story_of(old)["snapshot"])
             assert store.released == released
@@ -98,9 +98,9 @@ def test_nothing_of_an_old_state_is_lost(tmp_path: Path, old: Path) -> None:
         assert schema(folder / FILE) == SCHEMA
 
 
-@each_old
+@each(PAPER)
 def test_the_agent_in_it_goes_on_and_is_stored(tmp_path: Path, old: Path) -> None:
-    folder, settings = put_into(tmp_path / "state", old), settings_of(old)
+    folder, settings = put_into(tmp_path / "state", old), paper_of(old)
     with closing(Store.open(folder, settings)) as store:
         assert store.snapshot is not None
         agent = Agent.restore(settings, store.snapshot)
@@ -121,14 +121,14 @@ def test_the_agent_in_it_goes_on_and_is_stored(tmp_path: Path, old: Path) -> Non
     require_each_once(folder)
 
 
-@each_old
+@each(PAPER)
 def test_a_driver_goes_on_after_its_round_and_noises_no_sample_twice(
     tmp_path: Path, old: Path
 ) -> None:
     before = Overview.of(put_into(tmp_path / "state", old))
 
     async def go_on() -> None:
-        settings = settings_of(old)
+        settings = paper_of(old)
         async with driven(tmp_path / "state", settings=settings, last_round=60) as one:
             assert one.driver.agent.round == before.round == 45
             one.driver.start(heard=0)
@@ -149,8 +149,8 @@ def test_a_node_goes_on_from_it(tmp_path: Path) -> None:
     config = four.config(
         "a",
         *"bcd",
-        agreed={"rounds": "free", "algorithm": "tracking"},
-        privacy={"epsilon": 4},
+        agreed={"rounds": "free", "algorithm": "paper"},
+        privacy={"epsilon": 4, "sigma2": 0.02},
         pace={"deadline": 0.05},
         source={"per_round": 5},
     )
@@ -158,7 +158,7 @@ def test_a_node_goes_on_from_it(tmp_path: Path) -> None:
 
     async def go_on() -> None:
         async with Node(config) as node:
-            assert (node.status().epoch, node.status().algorithm) == (2, "tracking")
+            assert (node.status().epoch, node.status().algorithm) == (2, "paper")
             await until(lambda: node.status().samples.released > before.ledger.samples + 20)
             assert node.status().round > 45
 
@@ -167,22 +167,22 @@ def test_a_node_goes_on_from_it(tmp_path: Path) -> None:
     assert Overview.of(config.state).marks == before.marks
 
 
-@each_old
+@each(FILES)
 def test_a_look_leaves_the_file_as_it_is(
     tmp_path: Path, old: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = put_into(tmp_path / "state", old)
     assert run(["state", "show", str(folder)]) == 0
     shown = capsys.readouterr().out
-    assert "a: epoch 1, round 45" in shown
-    assert "algorithm: not named yet" in shown
+    assert f"a: epoch {1 if schema(old) == 1 else 2}, round 45" in shown
+    assert f"algorithm: {'tracking' if old.stem.startswith('tracking') else ''}" in shown
     assert "source file:/data/a.csv: read up to 900" in shown
     assert "last sent: a noised mean of " in shown
     assert f"released: {query(old, 'SELECT max(last) FROM ledger')[0][0]}" in shown
     assert (folder / FILE).read_bytes() == old.read_bytes()
 
 
-@each_old
+@each(PAPER)
 def test_a_backup_of_it_is_one_that_its_own_version_can_restore(tmp_path: Path, old: Path) -> None:
     """Whoever backs up before an update can go back."""
     folder, copy = put_into(tmp_path / "state", old), tmp_path / "copy"
@@ -191,7 +191,7 @@ def test_a_backup_of_it_is_one_that_its_own_version_can_restore(tmp_path: Path, 
     assert schema(copy) == schema(old)
     restore(copy, tmp_path / "elsewhere")
     assert Overview.of(tmp_path / "elsewhere").from_backup
-    with closing(Store.open(tmp_path / "elsewhere", settings_of(old))) as store:
+    with closing(Store.open(tmp_path / "elsewhere", paper_of(old))) as store:
         assert store.from_backup
         assert store.snapshot == upgraded(story_of(old)["snapshot"])
 
@@ -226,10 +226,10 @@ def test_an_upgrade_that_fails_leaves_the_file_as_it_was(
     with monkeypatch.context() as patch:
         killed(patch)
         with pytest.raises(StoreError, match="killed here"):
-            Store.open(folder, settings_of(ONE))
+            Store.open(folder, paper_of(ONE))
     assert (folder / FILE).read_bytes() == ONE.read_bytes()
     assert schema(folder / FILE) == 1
-    Store.open(folder, settings_of(ONE)).close()
+    Store.open(folder, paper_of(ONE)).close()
     assert schema(folder / FILE) == SCHEMA
 
 
@@ -240,7 +240,7 @@ def test_an_old_state_that_is_damaged_is_told_so_without_its_content(tmp_path: P
         text = json.dumps({"version": 3, "state": {"total": int(secret)}})
         connection.execute("UPDATE state SET snapshot = ?", (text,))
     before = (folder / FILE).read_bytes()
-    for look in (lambda: Store.open(folder, settings_of(ONE)), lambda: Overview.of(folder)):
+    for look in (lambda: Store.open(folder, paper_of(ONE)), lambda: Overview.of(folder)):
         with pytest.raises(StoreError, match=r"damaged \(no upgrade") as caught:
             look()
         assert secret not in str(caught.value)
@@ -279,40 +279,37 @@ def test_a_state_of_a_later_version_is_refused_and_kept(tmp_path: Path, what: st
     assert (folder / FILE).read_bytes() == before
 
 
-@each_old
-def test_an_old_state_is_of_whoever_opens_it_and_of_nobody_else_from_then_on(
-    tmp_path: Path, old: Path
-) -> None:
-    """0.1.0 did not say which algorithm; from the next commit on it is known."""
-    folder = put_into(tmp_path / "state", old)
-    squares = settings_of(old).algorithm.release_squares
-    mine, other = (
-        replace(settings_of(old), algorithm=named(name, release_squares=squares))
-        for name in ("paper", "tracking")
-    )
+def test_an_old_state_is_of_the_algorithm_that_opens_it_from_then_on(tmp_path: Path) -> None:
+    """0.1.0 did not say which; from the next commit on it is known."""
+    folder, mine = put_into(tmp_path / "state", ONE), paper_of(ONE)
     assert Overview.of(folder).algorithm is None
     with closing(Store.open(folder, mine)) as store:
         assert store.snapshot is not None
         agent = Agent.restore(mine, store.snapshot)
         commit(store, Commit(snapshot=agent.snapshot({Part.STREAM})))
     assert Overview.of(folder).algorithm == "paper"
-    before = (folder / FILE).read_bytes()
-    with pytest.raises(ConfigError, match="algorithm: saw 'tracking'") as caught:
-        Store.open(folder, other)
-    assert caught.value.field == "agreed.algorithm"
-    assert "colme state change), which knows what was noised" in caught.value.expected
-    assert (folder / FILE).read_bytes() == before
 
 
-@each_old
+@each(FILES)
+def test_a_state_of_rounds_is_not_opened_by_relay_before_it_is_changed(
+    tmp_path: Path, old: Path
+) -> None:
+    folder = put_into(tmp_path / "state", old)
+    with pytest.raises(ConfigError, match="colme state change") as caught:
+        Store.open(folder, settings_of(old))
+    assert (caught.value.field, caught.value.seen) == ("agreed.algorithm", "relay")
+    assert (folder / FILE).read_bytes() == old.read_bytes()
+
+
+@each([path for path in FILES if path.stem == "paper-squares"])
 def test_a_variance_that_is_not_as_it_was_is_refused_before_anything_is_written(
     tmp_path: Path, old: Path
 ) -> None:
-    folder, settings = put_into(tmp_path / "state", old), settings_of(old)
-    squares = not settings.algorithm.release_squares
-    other = replace(settings, algorithm=replace(settings.algorithm, release_squares=squares))  # type: ignore[type-var]
-    with pytest.raises(ConfigError, match=r"privacy.sigma2: saw .*variance.*expected .*variance"):
-        Store.open(folder, other)
+    """Earlier versions let `paper` release squares: relay goes on from there."""
+    folder = put_into(tmp_path / "state", old)
+    with pytest.raises(ConfigError, match="colme state change") as caught:
+        Store.open(folder, paper_of(old))
+    assert caught.value.field == "privacy.sigma2"
     assert (folder / FILE).read_bytes() == old.read_bytes()
 
 
@@ -325,4 +322,4 @@ def test_parts_of_two_versions_never_meet_in_a_state(tmp_path: Path) -> None:
         commit(store, first)
         commit(store, replace(second, snapshot=alone))
         with pytest.raises(SnapshotError, match="no exchange', expected all of its parts"):
-            commit(store, replace(second, snapshot=alone | {"version": 5}))
+            commit(store, replace(second, snapshot=alone | {"version": 6}))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 import pytest
+from google.protobuf.descriptor_pb2 import DescriptorProto
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -53,9 +54,7 @@ SIZES = st.integers(0, 2**32 - 1).flatmap(
 MESSAGES: st.SearchStrategy[RoundMessage] = st.one_of(
     st.builds(ReleaseMessage, round=ROUNDS, release=st.none() | RELEASES),
     SIZES,
-    st.builds(
-        ConsensusMessage, round=ROUNDS, value=NUMBERS, weight=NUMBERS, excess=st.none() | NUMBERS
-    ),
+    st.builds(ConsensusMessage, round=ROUNDS, value=NUMBERS),
 )
 
 
@@ -89,16 +88,7 @@ PINNED: list[tuple[RoundMessage, int, str]] = [
         2**64 - 1,
         "08ffffffffffffffffff01220c088080808080808080401001",
     ),
-    (
-        ConsensusMessage(round=6, value=0.5, weight=2.0),
-        3,
-        "08032a14080611000000000000e03f190000000000000040",
-    ),
-    (
-        ConsensusMessage(round=6, value=0.0, weight=0.0, excess=0.0),
-        4,
-        "08042a0b0806210000000000000000",
-    ),
+    (ConsensusMessage(round=6, value=0.5), 3, "08032a0b080611000000000000e03f"),
 ]
 
 
@@ -133,8 +123,22 @@ def test_every_message_has_an_arm_of_its_own_and_every_arm_but_hello_a_message()
     )
 
 
+def test_numbers_of_a_retired_algorithm_are_not_read_and_never_used_again() -> None:
+    """`weight` and `excess` of the tracking that 0.1.0 had, from a node that still sends them."""
+    sent = bytes.fromhex("08032a14080611000000000000e03f190000000000000040")
+    read = message_in("b", parse_frame("b", sent))
+    assert read == ConsensusMessage(round=6, value=0.5)
+    described = DescriptorProto()
+    pb.ConsensusMessage.DESCRIPTOR.CopyToProto(described)
+    assert list(described.reserved_name) == ["weight", "excess"]
+    assert [number for one in described.reserved_range for number in range(one.start, one.end)] == [
+        3,
+        4,
+    ]
+
+
 def test_the_same_message_has_the_same_bytes() -> None:
-    message = ConsensusMessage(round=3, value=0.1, weight=2.0, excess=-0.5)
+    message = ConsensusMessage(round=3, value=0.1)
     assert encode(message, 7) == encode(message, 7) != encode(message, 8)
 
 
@@ -183,9 +187,9 @@ def frame_with(kind: str, **change: Any) -> pb.Frame:
 VALID: dict[str, dict[str, Any]] = {
     "release": {"round": 1, "count": 9, "mean": 0.5, "variance": 0.1, "beta": 0.1},
     "size": {"round": 1, "size": 1, "degree": 2},
-    "consensus": {"round": 1, "value": 0.5, "weight": 1.0, "excess": -0.5},
+    "consensus": {"round": 1, "value": 0.5},
 }
-FLOATS = {"release": ("mean", "variance", "beta"), "consensus": ("value", "weight", "excess")}
+FLOATS = {"release": ("mean", "variance", "beta"), "consensus": ("value",)}
 IMPOSSIBLE: list[tuple[str, str, float]] = [
     *[
         (kind, field, bad)

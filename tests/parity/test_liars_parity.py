@@ -16,11 +16,10 @@ from colme.network import Network
 from colme.protocol.agent import Agent
 from colme.protocol.algorithm import Algorithm
 from colme.protocol.rounds.paper import Paper
-from colme.protocol.rounds.tracking import Tracking
 from colme.protocol.settings import Settings
 from colme.rules.decision import DecisionRule, Situation
-from colme.rules.release import Blocks, Profile, Release, laplace_scale
-from colme.sim.engines import PaperTable, Record, TrackingEngine
+from colme.rules.release import Profile, Release, laplace_scale
+from colme.sim.engines import PaperTable, Record
 from colme.sim.in_memory import agent_name, estimates, run_round
 from colme.sim.scenario import Scenario
 from colme.sim.study import Batch, Study
@@ -83,8 +82,7 @@ class Lying:
 
 def algorithm_of(study: Study) -> Algorithm:
     table = study.scenario.algorithms[0]
-    if not isinstance(table, PaperTable):
-        return Tracking()
+    assert isinstance(table, PaperTable)
     situation = Situation(agents=AGENTS, degree=study.mean_degree, epsilon=EPSILON)
     rule = table.rule_in(situation)
     assert rule is not None
@@ -101,17 +99,8 @@ LIES: dict[str, dict[str, Any]] = {
 }
 
 
-# What tracking's weights believe of a count is limited in the simulator where it is claimed, and by
-# real agents where it is heard: tests/sim/test_liars.py holds it to the same limit.
-CASES = [
-    (algorithm, lie)
-    for algorithm in ("bernstein", "tight", "tracking")
-    for lie in LIES
-    if (algorithm, lie) != ("tracking", "many samples")
-]
-
-
-@pytest.mark.parametrize(("algorithm", "lie"), CASES)
+@pytest.mark.parametrize("algorithm", ["bernstein", "tight"])
+@pytest.mark.parametrize("lie", LIES)
 def test_honest_agents_hear_what_real_ones_would(algorithm: str, lie: str) -> None:
     """Accepted sets and who answers alone, exactly; errors to the lattice; in every round."""
     study, batch, seen = watched(scenario(algorithm, LIES[lie]), runs=1)
@@ -162,24 +151,13 @@ def replayed(study: Study, batch: Batch, seen: Watching) -> Iterator[dict[str, f
     edges = np.zeros((AGENTS, AGENTS), dtype=bool)
     for a in range(AGENTS):
         edges[a, world.graph.neighbours(a)] = honest[a] & honest[world.graph.neighbours(a)]
-    engine = batch.engines[0]
-    in_blocks = isinstance(engine, TrackingEngine)
     scale = laplace_scale(profiles[0].half_range, EPSILON) / profiles[0].lattice_step
-    blocks, end = 0, Blocks(EPSILON).next_end(0) if in_blocks else 1
     for t in range(1, ROUNDS + 1):
-        if t == end:
-            drawn = (
-                engine._units[0, blocks, :, 0]
-                if isinstance(engine, TrackingEngine)
-                else units[t - 1]
-            )
-            noise.extend(np.rint(drawn * scale).astype(int).tolist())
-            blocks += 1
-            end = Blocks(EPSILON).next_end(t) if in_blocks else t + 1
-            for a, liar in liars.items():
-                mean, sd = data[t - 1, a] + setting.centre, profiles[a].released_variance(t, blocks)
-                liar.lie = told(study.scenario, t, mean, float(truth[a]), sd**0.5)
-                liar.count, liar.draws = t, blocks
+        noise.extend(np.rint(units[t - 1] * scale).astype(int).tolist())
+        for a, liar in liars.items():
+            mean, sd = data[t - 1, a] + setting.centre, profiles[a].released_variance(t, t)
+            liar.lie = told(study.scenario, t, mean, float(truth[a]), sd**0.5)
+            liar.count, liar.draws = t, t
         run_round(network, samples[t - 1])
         accepted = np.zeros((AGENTS, AGENTS), dtype=bool)
         for a, agent in enumerate(agents):

@@ -9,7 +9,7 @@ code keeps it, and above it for every mechanism broken here on purpose.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import log
 
 import numpy as np
@@ -150,7 +150,7 @@ class Release:
     def trial(self, sample: float) -> Stream:
         if sample not in self._streams:
             self._streams[sample] = self.before_the_draw(sample)
-        return self._streams[sample].copy()
+        return replace(self._streams[sample])
 
     def __call__(self, sample: float, noise: NoiseSource) -> Sequence[int]:
         return (self.publish(self.trial(sample), noise),)
@@ -361,7 +361,7 @@ def joint_release(epsilon: float, square_scale: float) -> Mechanism:
             streams[sample] = Stream()
             for value in [sample] + [REST] * (schedule.next_end(0) - 1):
                 streams[sample].observe(value, profile, schedule)
-        stream = streams[sample].copy()
+        stream = replace(streams[sample])
         stream.publish((noise(profile.lattice_scale), noise(square_scale)), schedule, squares=True)
         return (
             stream.released.sum + stream.noise.sum,

@@ -8,13 +8,16 @@ from colme.errors import LedgerError, LocalProtocolError
 from colme.privacy.ledger import Entry, Ledger, entry_between, require_next
 from colme.protocol.agent import Agent
 from colme.protocol.events import Begin
+from colme.protocol.settings import Settings
 from colme.rules.release import Profile
-from support.tracked import tracking
+from support.retired import Tracking
 
 
-def make_agent(*, epsilon: float = 1.0, release_squares: bool = False) -> Agent:
+def make_agent(*, epsilon: float = 1.0, squares: bool = False) -> Agent:
     profile = Profile.bounded(0, 1, epsilon=epsilon)
-    return Agent(tracking("me", (), profile, release_squares=release_squares))
+    return Agent(
+        Settings(name="me", neighbours=(), profile=profile, algorithm=Tracking(squares=squares))
+    )
 
 
 def feed(agent: Agent, samples: int) -> None:
@@ -48,10 +51,10 @@ def test_it_says_which_epsilon_and_which_adjacency() -> None:
     assert Ledger.of(make_agent(epsilon=inf)).describe().startswith("epsilon = inf (no privacy)")
 
 
-@pytest.mark.parametrize("release_squares", [False, True])
-def test_no_sample_is_noised_twice(release_squares: bool) -> None:
+@pytest.mark.parametrize("squares", [False, True])
+def test_no_sample_is_noised_twice(squares: bool) -> None:
     """One draw for each number of a closed block, in the round after it closed, and then none."""
-    agent = make_agent(release_squares=release_squares)
+    agent = make_agent(squares=squares)
     feed(agent, 8)
     begin(agent, 5)
     released = agent.release
@@ -64,10 +67,10 @@ def test_no_sample_is_noised_twice(release_squares: bool) -> None:
     assert Ledger.of(agent).blocks == 1
 
 
-@pytest.mark.parametrize("release_squares", [False, True])
-def test_no_block_is_released_without_all_of_its_draws(release_squares: bool) -> None:
+@pytest.mark.parametrize("squares", [False, True])
+def test_no_block_is_released_without_all_of_its_draws(squares: bool) -> None:
     """Blocks end at 8 and 12 samples for epsilon = 1."""
-    agent = make_agent(release_squares=release_squares)
+    agent = make_agent(squares=squares)
     feed(agent, 12)
     due = len(agent.draws_due)
     for draws in range(due):
@@ -93,7 +96,7 @@ def test_counts_only_move_forward_and_every_sample_is_in_one_block() -> None:
 
 
 def test_a_restored_agent_draws_nothing_again() -> None:
-    agent = make_agent(release_squares=True)
+    agent = make_agent(squares=True)
     feed(agent, 8)
     begin(agent, 5)
     again = Agent.restore(agent.settings, agent.snapshot())

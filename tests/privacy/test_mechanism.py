@@ -1,6 +1,5 @@
 """Both sources draw from the discrete Laplace distribution; the secure one is OpenDP's."""
 
-import subprocess
 import sys
 from collections.abc import Callable
 from fractions import Fraction
@@ -117,36 +116,6 @@ def test_the_scale_may_be_astronomical() -> None:
 def test_secure_noise_refuses_a_scale_at_which_64_bits_would_cut_it_off(scale: float) -> None:
     with pytest.raises(ConfigError, match=r"noise\.scale"):
         SecureLaplace()(scale)
-
-
-WITHOUT_NUMPY = """
-import sys
-from colme.node.sparing import import_opendp_alone
-import_opendp_alone()
-from colme.privacy.mechanism import SecureLaplace
-source = SecureLaplace()
-print(source.promised_epsilon(3, 2.0))
-print(*(source(2.0) for _ in range(4_000)))
-assert "numpy" not in sys.modules
-import numpy
-print(*(source(2.0) for _ in range(4_000)))
-"""
-
-
-def test_noise_is_the_same_without_numpy_and_after_it_came() -> None:
-    """A node's process spares it, and has it once its owner has asked: OpenDP notices neither."""
-    run = subprocess.run(
-        [sys.executable, "-c", WITHOUT_NUMPY],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    promised, *drawn = run.stdout.splitlines()
-    assert float(promised) == SecureLaplace().promised_epsilon(3, 2.0)
-    for draws in drawn:
-        assert fit([int(draw) for draw in draws.split()], 2.0) > BY_CHANCE
-    assert len(set(drawn)) == 2
 
 
 def test_a_missing_package_is_said_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """All that is ever sent is computed from releases, and samples enter those by the lattice only."""
 
 import json
+from dataclasses import replace
 from functools import cache
 from itertools import accumulate, chain
 from typing import Any
@@ -16,11 +17,10 @@ from colme.protocol.algorithm import Algorithm
 from colme.protocol.events import Begin, Deadline, Effects, Event, Observe, Part, Returned
 from colme.protocol.messages import of_round
 from colme.protocol.rounds.paper import Paper
-from colme.protocol.rounds.tracking import Tracking
 from colme.protocol.settings import Settings
 from colme.protocol.stream import Stream
+from colme.relay import Relay
 from colme.rules.release import EVERY_SAMPLE, LATTICE_HALF_WIDTH, Blocks, Profile
-from support.tracked import tracking
 from support.twins import Numbers, Reckoning, Samples, changed, stream, twins
 
 LOW, HIGH = 0.0, 1.0
@@ -38,10 +38,7 @@ TWINS = dict(twins(MINE))
 
 CASES: dict[str, Algorithm] = {
     "paper": Paper(),
-    "paper with squares": Paper(release_squares=True),
-    "paper in blocks": Paper(schedule=Blocks(EPSILON), release_squares=True),
-    "tracking": Tracking(),
-    "tracking with squares": Tracking(release_squares=True),
+    "paper in blocks": Paper(schedule=Blocks(EPSILON)),
 }
 every_case = pytest.mark.parametrize("case", CASES)
 
@@ -62,7 +59,7 @@ class Overheard(Agent):
         due = self.draws_due if isinstance(event, Begin) else ()
         effects = super().step(event)
         sent = [(peer, encode(of_round(message))) for peer, message in effects.send]
-        self.steps.append((due, event, effects.persist, sent, self.released_trust))
+        self.steps.append((due, event, effects.persist, sent, self.rounds.state.trust))
         if isinstance(event, Begin):
             self.trusts.append(self.counts.taken > 0 and self.estimate.collaborative)
         return effects
@@ -144,7 +141,7 @@ def test_the_agent_has_lived_through_all_that_may_tell(case: str) -> None:
     """So that the tests below look at every path on which a sample could get out."""
     agent = overheard(case)
     ends = list(accumulate(len(one_round) for one_round in MINE))
-    blocks = [len(draws) // (2 if CASES[case].release_squares else 1) for draws in agent.draws]
+    blocks = [len(draws) for draws in agent.draws]
     assert max(blocks[:10]) > 1, "several blocks in an early round"
     assert any(b > 1 for b, end in zip(blocks, ends, strict=True) if end > 100), "and in later ones"
     assert blocks.count(0) > 10, "and none in some"
@@ -154,9 +151,7 @@ def test_the_agent_has_lived_through_all_that_may_tell(case: str) -> None:
     assert agent.suspects == {"c", "d"}
     trusted = [told for told in agent.trusts if told]
     assert len(trusted) > 20, "and its owner's answer rests on others too"
-    exported = {trust for *_, trust in agent.steps}
-    assert len(exported) > 10 or case.startswith("paper"), "and so does the trust it exports"
-    assert agent.accepted == {"b", "c"} or case.startswith("paper")
+    assert {trust for *_, trust in agent.steps} == {0.0, 1.0}, "and so does the trust it exports"
 
 
 @every_case
@@ -220,18 +215,17 @@ def test_squares_switched_on_at_a_restart_show_nothing_without_noise() -> None:
     """Squares of blocks noised without them would go out bare: refused, whatever the data."""
 
     def after_the_switch(sample: float, draw: int) -> Any:
-        profile = Profile.bounded(LOW, HIGH, epsilon=1)
-        agent = Agent(tracking("me", (), profile))
+        profile, plain = Profile.bounded(LOW, HIGH, epsilon=1), Relay(release_squares=False)
+        agent = Agent(Settings(name="me", neighbours=(), profile=profile, algorithm=plain))
         for value in [sample] + [0.25, 0.75] * 200:
             agent.observe(value)
         agent.step(Begin(1, (draw,) + (0,) * (len(agent.draws_due) - 1)))
-        switched = tracking("me", (), profile, release_squares=True)
         try:
-            again = Agent.restore(switched, agent.snapshot())
+            again = Agent.restore(replace(agent.settings, algorithm=Relay()), agent.snapshot())
         except ColmeError:
             return None
         again.step(Begin(2, (0,) * len(again.draws_due)))
-        return again.release
+        return again.boards.board.get(again.boards.origin)
 
     assert after_the_switch(0.5, LATTICE_HALF_WIDTH) == after_the_switch(HIGH, 0)
 

@@ -14,11 +14,11 @@ from colme.protocol.board.messages import DigestMessage, RecordsMessage
 from colme.protocol.board.record import Record
 from colme.protocol.events import Begin, Effects, Event, Observe, Part, Received, Returned
 from colme.protocol.messages import Message
-from colme.protocol.rounds.tracking import Tracking
 from colme.protocol.settings import Settings
 from colme.relay import Relay
 from colme.rules.release import Profile
 from support.boards import NOTHING_HELD
+from support.retired import Tracking
 from support.twins import Numbers, Reckoning, Samples, changed, stream, twins
 
 LOW, HIGH = 0.0, 1.0
@@ -169,7 +169,7 @@ def test_after_a_switch_too(twin: str, squares: bool) -> None:
         name="b",
         neighbours=(),
         profile=profile,
-        algorithm=Tracking(release_squares=squares),
+        algorithm=Tracking(squares=squares),
     )
     after = Settings(
         name="b", neighbours=("a",), profile=profile, algorithm=Relay(release_squares=squares)
@@ -179,7 +179,7 @@ def test_after_a_switch_too(twin: str, squares: bool) -> None:
         agent, noise, used, sent = Agent(before), SeededLaplace(7), [], []
         for number, one_round in enumerate(samples):
             if number == SWITCH:
-                agent = Agent.switched(agent.snapshot(), before=before, after=after)
+                agent = Agent.switched(agent.snapshot(), after=after)
             for sample in one_round:
                 agent.observe(sample)
             scales = agent.draws_due

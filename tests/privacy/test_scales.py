@@ -16,7 +16,6 @@ from colme.protocol.agent import Agent
 from colme.protocol.algorithm import Algorithm
 from colme.protocol.events import Begin
 from colme.protocol.rounds.paper import Paper
-from colme.protocol.rounds.tracking import Tracking
 from colme.protocol.settings import Settings
 from colme.relay import Relay
 from colme.rules.release import Blocks, Profile
@@ -29,10 +28,7 @@ BOUNDS = [(0.0, 1.0), (-3.0, 11.0)]
 def algorithms(epsilon: float) -> dict[str, Algorithm]:
     return {
         "paper": Paper(),
-        "paper with squares": Paper(release_squares=True),
-        "paper in blocks": Paper(schedule=Blocks(epsilon), release_squares=True),
-        "tracking": Tracking(),
-        "tracking with squares": Tracking(release_squares=True),
+        "paper in blocks": Paper(schedule=Blocks(epsilon)),
         "relay": Relay(release_squares=False),
         "relay with squares": Relay(),
     }
@@ -98,8 +94,8 @@ def test_the_ledger_lists_every_block_once_under_that_epsilon(case: str) -> None
 
 
 def test_without_privacy_there_is_no_noise_and_with_it_never_none() -> None:
-    assert set(scales_by_block(alone(inf, (0.0, 1.0), "tracking"), rounds=24)) == {(0.0,)}
+    assert set(scales_by_block(alone(inf, (0.0, 1.0), "paper"), rounds=24)) == {(0.0,)}
     assert all(
         min(scales) > LATTICE / 10
-        for scales in scales_by_block(alone(8.0, (0.0, 1.0), "tracking with squares"), rounds=24)
+        for scales in scales_by_block(alone(8.0, (0.0, 1.0), "relay with squares"), rounds=24)
     )

@@ -4,13 +4,14 @@ from dataclasses import fields
 from math import inf
 from typing import Any
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from colme.network import Network
 from colme.node.owner import Answer
 from colme.privacy.mechanism import SeededLaplace
-from colme.protocol.events import Estimate
+from colme.protocol.events import TOGETHER, Estimate
 from colme.rules.release import Profile
 
 SHAPE = ["value", "low", "high", "alone"]
@@ -42,3 +43,10 @@ def test_a_first_sample_tells_no_more_than_the_bounds() -> None:
     network.run_round({"a": 0.25, "b": 0.75})
     one = network.estimates()["a"]
     assert (one.value, one.low, one.high, one.alone) == (0.25, 0.0, 1.0, 0.25)
+
+
+@pytest.mark.parametrize(("trust", "together"), [(0.0, False), (0.0049, False), (TOGETHER, True)])
+def test_together_is_more_than_nothing(trust: float, together: bool) -> None:
+    answer = Estimate.around(0.5, 0.1, (0.0, 1.0), **(REST | {"trust": trust}))
+    assert answer.collaborative == together
+    assert (f"{trust:.2f}" != "0.00") == together

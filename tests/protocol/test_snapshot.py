@@ -50,9 +50,24 @@ def test_neighbours_may_have_come_and_gone() -> None:
     assert peers["c"] == Agent(settings).snapshot()["exchange"]["peers"]["c"]
 
 
+def test_all_that_a_neighbour_which_left_may_have_put_into_the_consensus_is_forgotten() -> None:
+    agent = Agent(SETTINGS)
+    agent.rounds.state.consensus, agent.rounds.state.age = 1e60, 9
+
+    def restored(*neighbours: str) -> tuple[float, int]:
+        again = Agent.restore(replace(SETTINGS, neighbours=neighbours), agent.snapshot())
+        return again.consensus, again.rounds.state.age
+
+    assert restored("a", "b", "c") == (1e60, 9)
+    assert restored("a") == (0.0, 0)
+    agent.observe(0.75)
+    agent.step(Begin(1, (0,)))
+    assert restored("a") == (0.75, 0)
+
+
 DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
-    "version": (lambda d: d.update(version=1), "version: saw 1, expected one of 3, 4"),
-    "newer": (lambda d: d.update(version=5), "version: saw 5, expected at most 4: a newer colme"),
+    "version": (lambda d: d.update(version=1), "version: saw 1, expected one of 3, 4, 5"),
+    "newer": (lambda d: d.update(version=6), "version: saw 6, expected at most 5: a newer colme"),
     "no version": (lambda d: d.pop("version"), "version: saw 'NoneType', expected a whole number"),
     "algorithm": (
         lambda d: d.update(algorithm="tracking"),

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from colme.algorithms import named
 from colme.errors import ConfigError, SnapshotError
 from colme.privacy.ledger import Ledger
 from colme.privacy.mechanism import SeededLaplace
@@ -16,21 +15,20 @@ from colme.protocol.board.record import Record
 from colme.protocol.events import Begin, Deadline
 from colme.protocol.rounds.paper import Paper
 from colme.protocol.rounds.state import Phase
-from colme.protocol.rounds.tracking import Tracking
 from colme.protocol.settings import Settings
 from colme.protocol.stream import Stream
-from colme.protocol.switch import as_one_block
+from colme.protocol.upgrades import as_one_block
 from colme.relay import Relay
 from colme.rules.release import EVEN, Blocks, Profile, Weights
 from colme.rules.weighing import WeighedBlocks, blend
 from support.old_states import SNAPSHOTS, settings_of, story_of
+from support.retired import Tracking
 
 PROFILE = Profile.bounded(0, 1, epsilon=1.0, sigma2=0.05)
 BEFORE: dict[str, Algorithm] = {
     "paper": Paper(),
-    "paper with squares": Paper(release_squares=True),
     "tracking": Tracking(),
-    "tracking with squares": Tracking(release_squares=True),
+    "tracking with squares": Tracking(squares=True),
 }
 every_before = pytest.mark.parametrize("case", BEFORE)
 
@@ -56,7 +54,7 @@ def after(case: str, **options: Any) -> Settings:
 
 
 def switched(agent: Agent, case: str) -> Agent:
-    return Agent.switched(agent.snapshot(), before=agent.settings, after=after(case))
+    return Agent.switched(agent.snapshot(), after=after(case))
 
 
 def record_of(agent: Agent) -> Record:
@@ -122,7 +120,7 @@ def test_blocks_that_wait_get_their_noise_once_and_until_then_nothing_is_shown(c
 
 def test_before_its_first_block_ends_there_is_nothing_to_carry_over() -> None:
     old = lived("tracking", 5)
-    new = Agent.switched(old.snapshot(), before=old.settings, after=settings(Relay()))
+    new = Agent.switched(old.snapshot(), after=settings(Relay()))
     first = new.settings.schedule.next_end(0)
     for _ in range(first - 5):
         new.observe(0.5)
@@ -139,7 +137,7 @@ def test_a_block_that_is_open_already_ends_where_it_would_have(taken: int, early
     for _ in range(taken):
         stream.observe(0.25, PROFILE, before)
     stream.publish((0,) * stream.blocks_due, before, squares=False)
-    one = as_one_block(stream, before, after)
+    one = as_one_block(stream, after)
     assert one.block_end > taken
     drawn = one.blocks
     for _ in range(taken, 100):
@@ -172,7 +170,7 @@ def test_while_a_part_of_the_past_is_open_nothing_is_shown() -> None:
     for _ in range(100):
         old.observe(0.25)
     old.step(Begin(1, (5,)))
-    new = Agent.switched(old.snapshot(), before=old.settings, after=after("paper"))
+    new = Agent.switched(old.snapshot(), after=after("paper"))
     new.step(Begin(1, ()))
     assert new.boards.board.get(new.boards.origin) is None
     for _ in range(110):
@@ -199,58 +197,64 @@ def test_a_new_mean_weighs_what_is_past_by_its_noise() -> None:
 
 
 KNOWN = settings(Relay(release_squares=False))
-REFUSED: dict[str, tuple[Settings, str]] = {
-    "epsilon": (
-        replace(settings(Relay(release_squares=False)), profile=replace(PROFILE, epsilon=2)),
-        "epsilon",
-    ),
-    "bounds": (
-        replace(settings(Relay(release_squares=False)), profile=Profile.bounded(0, 2, epsilon=1)),
-        "bounds",
-    ),
-    "name": (replace(settings(Relay(release_squares=False)), name="you"), "name: saw 'you'"),
-    "squares": (settings(Relay()), "release_squares: saw True, expected False"),
+REFUSED = {
+    "epsilon": replace(KNOWN, profile=replace(PROFILE, epsilon=2)),
+    "bounds": replace(KNOWN, profile=Profile.bounded(0, 2, epsilon=1)),
+    "name": replace(KNOWN, name="you"),
+    "release_squares": settings(Relay()),
 }
 
 
-@pytest.mark.parametrize(("wrong", "text"), REFUSED.values(), ids=list(REFUSED))
-def test_a_switch_to_another_promise_is_refused(wrong: Settings, text: str) -> None:
+@pytest.mark.parametrize("field", REFUSED)
+def test_a_switch_to_another_promise_is_refused(field: str) -> None:
     old = lived("tracking", 100)
-    with pytest.raises(SnapshotError, match=text):
-        Agent.switched(old.snapshot(), before=old.settings, after=wrong)
+    with pytest.raises(SnapshotError) as caught:
+        Agent.switched(old.snapshot(), after=REFUSED[field])
+    assert caught.value.field == field
 
 
 def test_a_state_that_relays_is_not_switched_again() -> None:
     """Its blocks are weighed already: to weigh them once more would tell another mean."""
     new = switched(lived("tracking", 100), "tracking")
-    with pytest.raises(SnapshotError, match="schedule"):
-        Agent.switched(new.snapshot(), before=new.settings, after=new.settings)
+    with pytest.raises(SnapshotError) as caught:
+        Agent.switched(new.snapshot(), after=new.settings)
+    assert caught.value.field == "algorithm"
 
 
 def test_nothing_but_an_algorithm_that_relays_is_switched_to() -> None:
     old = lived("paper", 100)
-    with pytest.raises(ConfigError, match=r"after.algorithm: saw 'tracking', expected one that"):
-        Agent.switched(old.snapshot(), before=old.settings, after=settings(Tracking()))
+    with pytest.raises(ConfigError) as caught:
+        Agent.switched(old.snapshot(), after=settings(Paper()))
+    assert caught.value.field == "after.algorithm"
 
 
 def test_only_a_word_switches() -> None:
     """A state in rounds is not opened as one that relays, nor the other way round."""
     old = lived("tracking", 100)
-    with pytest.raises(SnapshotError, match="algorithm: saw 'tracking', expected 'relay'"):
+    with pytest.raises(SnapshotError, match=r"Agent\.switched") as caught:
         Agent.restore(after("tracking"), old.snapshot())
+    assert (caught.value.field, caught.value.seen) == ("algorithm", "tracking")
     new = switched(old, "tracking")
-    with pytest.raises(SnapshotError, match="algorithm: saw 'relay', expected 'tracking'"):
+    with pytest.raises(SnapshotError) as caught:
         Agent.restore(old.settings, new.snapshot())
+    assert (caught.value.field, caught.value.seen) == ("algorithm", "relay")
 
 
 @pytest.mark.parametrize("path", SNAPSHOTS, ids=lambda path: path.stem)
-def test_a_state_of_0_1_0_stays_what_it_is_until_it_is_switched(path: Path) -> None:
-    before, data = settings_of(path), story_of(path)["snapshot"]
-    squares = before.algorithm.release_squares
-    relaying = replace(before, algorithm=named("relay", release_squares=squares))
-    with pytest.raises(SnapshotError, match=r"algorithm: saw 'relay', expected paper or tracking"):
+def test_an_old_state_stays_what_it_is_until_it_is_switched(path: Path) -> None:
+    """Each stored state of rounds, of any version: its ledger goes on as it was."""
+    relaying, data = settings_of(path), story_of(path)["snapshot"]
+    with pytest.raises(SnapshotError, match=r"Agent\.switched"):
         Agent.restore(relaying, data)
-    old = Agent.restore(before, data)
-    new = Agent.switched(data, before=before, after=relaying)
-    assert Ledger.of(new) == Ledger.of(old)
-    assert new.draws_due == old.draws_due
+    new, stream = (
+        Agent.switched(data, after=relaying),
+        data.get("stream") or data["state"]["stream"],
+    )
+    assert Ledger.of(new) == Ledger(
+        epsilon=4,
+        samples=stream["released_count"],
+        blocks=stream["blocks"],
+        waiting=stream["count"] - stream["released_count"],
+    )
+    each = 2 if relaying.algorithm.release_squares else 1
+    assert len(new.draws_due) == each * stream["blocks_due"]

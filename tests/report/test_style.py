@@ -15,7 +15,6 @@ from colme.report import style
 from colme.report.comparison import systems_over_time
 from colme.report.curves import mse_over_time
 from colme.report.drawing import Drawing, draw
-from colme.report.harm import error_and_harm
 from colme.report.style import CLASS_IDEAL, IDEAL, LOCAL
 from colme.sim.scenario import Scenario
 from colme.sim.study import Results, simulate
@@ -24,7 +23,6 @@ NAMES = ["paper", "tracking", *(f"own {number}" for number in range(4))]
 
 FIGURES: dict[str, Callable[[xr.Dataset], Figure]] = {
     "figure 1": mse_over_time,
-    "figure 2": error_and_harm,
     "plot": lambda result: draw(result, Drawing()),
     "compare": lambda result: systems_over_time({"here": result}),
 }

@@ -1,23 +1,19 @@
-"""The owner's interval: Student's quantiles, and how often the truth lies within."""
+"""The owner's interval: quantiles, margins and the variance behind them."""
 
-from math import inf, sqrt
+from math import inf
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from colme import Agent, Network, Profile, SeededLaplace
 from colme.rules.interval import (
     QUANTILE,
-    answer_margin,
     believed_variance,
     empirical_margin,
     known_variance_margin,
     student_quantile,
 )
-from support.tracked import tracking
 
 
 def test_the_quantile_is_the_gaussian_one() -> None:
@@ -38,42 +34,6 @@ def test_one_sample_of_unknown_variance_tells_nothing() -> None:
 def test_a_margin_falls_with_the_root_of_the_count() -> None:
     assert known_variance_margin(4.0, 100) == pytest.approx(QUANTILE * 2 / 10)
     assert empirical_margin(4.0, 101) == pytest.approx(student_quantile(100) * 2 / 10)
-
-
-def test_an_answer_that_is_all_shared_needs_no_margin_of_its_own() -> None:
-    assert answer_margin(1.0, 0.25, inf) == QUANTILE * 0.5
-    assert answer_margin(0.5, 0.25, 3.0) == pytest.approx(QUANTILE * 0.25 + 1.5)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("epsilon", [4.0, inf])
-def test_the_interval_covers_the_truth_about_as_often_as_it_says(epsilon: float) -> None:
-    """Two classes, told apart or not yet; never below 95% by more than three standard errors.
-
-    Agents of a class share an answer, so a run counts as two independent ones, not as eight.
-    """
-    runs, names = 40, "abcdefgh"
-    truth = dict(zip(names, [0.3] * 4 + [0.7] * 4, strict=True))
-    profile = Profile.bounded(0, 1, epsilon=epsilon, sigma2=0.01)
-    covered, shared = [], 0
-    for run in range(runs):
-        generator = np.random.default_rng([5, run])
-        network = Network(
-            (Agent(tracking(name, tuple(set(names) - {name}), profile)) for name in names),
-            SeededLaplace(generator),
-        )
-        for _ in range(40):
-            for name, mean in truth.items():
-                for sample in mean + 0.1 * sqrt(3) * generator.uniform(-1, 1, 12):
-                    network.observe(name, float(sample))
-            network.run_round()
-        answers = {name: network.estimate(name) for name in names}
-        shared += sum(answer.collaborative for answer in answers.values())
-        covered.append(
-            np.mean([answers[name].low <= truth[name] <= answers[name].high for name in names])
-        )
-    assert shared > 0.9 * runs * len(names), "else only the local interval was tried"
-    assert np.mean(covered) >= 0.95 - 3 * sqrt(0.95 * 0.05 / (2 * runs))
 
 
 @given(

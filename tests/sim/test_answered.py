@@ -11,7 +11,6 @@ from colme.sim.study import Batch, Study
 
 TABLES: dict[str, Any] = {
     "paper": "paper",
-    "tracking": {"algorithm": "tracking", "variance": "released"},
     "relay": {"algorithm": "relay", "variance": "released", "measured": [0, 3, 4]},
 }
 

@@ -25,7 +25,7 @@ def scenario(drift: dict[str, Any] | None, **changes: Any) -> Scenario:
         "runs": 32,
         "seed": 3,
         "drift": drift,
-        "algorithms": ["local", "ideal", "paper", "tracking"],
+        "algorithms": ["local", "ideal", "paper"],
     }
     return Scenario.build(**(fields | changes))
 
@@ -105,7 +105,7 @@ def test_errors_are_against_the_truth_of_the_round(algorithm: str) -> None:
 
 def test_a_jump_of_all_before_the_first_round_is_another_mean() -> None:
     """For those whose numbers do not depend on where the means are."""
-    some = ["local", "ideal", "tracking", "private-colme"]
+    some = ["local", "ideal", "private-colme"]
     moved = simulate(scenario({"kind": "jump", "at": 1, "by": 0.25}, algorithms=some))
     there = simulate(scenario(None, means=[0.45, 0.65, 1.05], algorithms=some))
     there = there.sel(t=moved.t[np.isin(moved.t, there.t)])

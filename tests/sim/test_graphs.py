@@ -31,13 +31,11 @@ def test_every_edge_is_equally_likely() -> None:
     assert np.abs(off_diagonal - expected).max() < 4 * deviation
 
 
-@pytest.mark.parametrize(
-    ("agents", "degree", "text"),
-    [(5, 5, "0 to agents - 1 = 4"), (5, -1, "0 to agents"), (5, 3, "5 agents x 3 is odd")],
-)
-def test_a_degree_that_no_graph_has_is_refused(agents: int, degree: int, text: str) -> None:
-    with pytest.raises(ConfigError, match=text):
+@pytest.mark.parametrize(("agents", "degree"), [(5, 5), (5, -1), (5, 3)])
+def test_a_degree_that_no_graph_has_is_refused(agents: int, degree: int) -> None:
+    with pytest.raises(ConfigError) as error:
         random_regular(agents, degree, np.random.default_rng(1))
+    assert (error.value.field, error.value.seen) == ("degree", degree)
 
 
 def test_classes_are_drawn_uniformly() -> None:

@@ -38,11 +38,10 @@ CASES: dict[str, dict[str, Any]] = {
         "data": {"distribution": "beta", "concentration": 4.0},
         "epsilon": [4],
         "rounds": 300,
+        "recorded": [1, 29, 66, 117, 182, 240, 300],
         "runs": 3,
         "seed": 9,
         "algorithms": [
-            {"algorithm": "tracking"},
-            {"name": "learned", "algorithm": "tracking", "variance": "released"},
             {"algorithm": "paper"},
             {"algorithm": "local"},
             {"algorithm": "ideal"},
@@ -57,9 +56,10 @@ CASES: dict[str, dict[str, Any]] = {
         "graph": {"degree": 4},
         "epsilon_per_agent": [1.0, 4.0, inf] * 4,
         "rounds": 200,
+        "recorded": [1, 23, 50, 82, 118, 154, 192, 200],
         "runs": 2,
         "seed": 3,
-        "algorithms": [{"rule": "bernstein"}, {"rule": "optimistic"}, {"algorithm": "tracking"}],
+        "algorithms": [{"rule": "bernstein"}, {"rule": "optimistic"}],
     },
 }
 

@@ -20,7 +20,7 @@ def scenario(**changes: Any) -> Scenario:
         "epsilon": 8,
         "rounds": 60,
         "runs": 32,
-        "algorithms": ["local", "paper", "tracking"],
+        "algorithms": ["local", "paper"],
     }
     return Scenario.build(**(fields | changes))
 
@@ -46,7 +46,7 @@ def test_nobody_is_alike_in_such_a_population() -> None:
     """No edge within a class; the Ideal of a class is Local; so are the closed forms."""
     result = simulate(scenario(means={"distribution": "normal", "spread": 0.3})).isel(t=-1)
     assert np.isnan(result.type_one).all()
-    assert np.isfinite(result.type_two.sel(algorithm=["paper", "tracking"])).all()
+    assert np.isfinite(result.type_two.sel(algorithm="paper")).all()
     np.testing.assert_allclose(result.mse_class_ideal, result.mse_local, rtol=1e-6)
     np.testing.assert_allclose(result.mse_ideal, 0.25 / 60)
 
@@ -108,10 +108,7 @@ def test_what_is_declared_is_what_agents_go_by() -> None:
     true, doubled = simulate(scenario()), simulate(scenario(declared=2.0))
     np.testing.assert_array_equal(true.mse_local, doubled.mse_local)
     np.testing.assert_array_equal(true.mse_ideal, doubled.mse_ideal)
-    for algorithm in ("paper", "tracking"):
-        assert not np.array_equal(
-            true.mse.sel(algorithm=algorithm), doubled.mse.sel(algorithm=algorithm)
-        )
+    assert not np.array_equal(true.mse.sel(algorithm="paper"), doubled.mse.sel(algorithm="paper"))
     ((profile,), *_), *_ = scenario(declared=2.0).profiles()
     assert profile.sigma2 == pytest.approx(0.5)
     assert profile.half_range == pytest.approx(0.5 * 3**0.5)

@@ -12,8 +12,6 @@ from colme.sim.study import precision, simulate
 ALGORITHMS: list[Any] = [
     "oracle",
     "bernstein",
-    "tracking",
-    {"name": "learned", "algorithm": "tracking", "variance": "released"},
     "private-colme",
 ]
 STUDY: dict[str, Any] = {
@@ -48,8 +46,6 @@ WIDE: dict[str, Any] = {"means": [-18.5, 18.5], "epsilon": float("inf"), "runs":
     [
         ("oracle", 2600, {"degree": 20}, 200),
         ("oracle", 1600, {"family": "complete"}, 40),
-        ("tracking", 1900, {"degree": 20}, 200),
-        ("tracking", 1200, {"family": "complete"}, 40),
         ({"algorithm": "relay", "measured": 1}, 22_000, {"degree": 6}, 40),
     ],
 )
@@ -90,7 +86,7 @@ def test_units_do_not_matter(scale: float) -> None:
             Scenario.build(
                 agents=40, graph={"degree": 6}, epsilon=4, rounds=600, runs=8,
                 means=[s * mean for mean in NEAR], data={"sigma": 0.5 * s},
-                algorithms=["paper", "tracking"],
+                algorithms=["paper", "tight"],
             ),
             dtype=np.float64,
         )

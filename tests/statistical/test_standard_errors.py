@@ -31,7 +31,7 @@ def test_the_reported_error_is_the_spread_over_seeds(world: str) -> None:
     for seed in range(SEEDS):
         scenario = Scenario.build(
             agents=AGENTS, epsilon=4, rounds=60, runs=32, seed=seed,
-            algorithms=["oracle", "tracking"], **WORLDS[world],
+            algorithms=["oracle", "tight"], **WORLDS[world],
         )  # fmt: skip
         end = simulate(scenario).isel(t=-1, degree=0, epsilon=0)
         means.append(end.mse.values)

@@ -13,7 +13,7 @@ import pytest
 
 import colme
 from colme.errors import ConfigError
-from colme.sim.engines import RelayTable, TrackingTable
+from colme.sim.engines import RelayTable
 from colme.studies.result import CURVES, FIGURE, OBJECT, PAGE, SITES, StudyResult
 from colme.studies.studying import answer, prepare
 
@@ -51,11 +51,10 @@ def test_local_is_the_line_that_all_are_held_against(result: StudyResult) -> Non
 
 
 def test_nobody_is_told_a_variance() -> None:
-    asked = prepare(ALIKE, **QUICK, algorithm=["relay", "tracking", "paper"])
-    relay, tracking, _ = asked.algorithms
+    asked = prepare(ALIKE, **QUICK, algorithm=["relay", "paper"])
+    relay, _ = asked.algorithms
     assert isinstance(relay, RelayTable)
-    assert isinstance(tracking, TrackingTable)
-    assert {relay.variance, tracking.variance} == {"released"}
+    assert relay.variance == "released"
     (profile,) = asked.profiles
     assert profile.sigma2 == profile.half_range**2 == 25.0
 
@@ -156,7 +155,8 @@ def test_rows_in_another_order_are_another_replay() -> None:
         ({"algorithm": "colme"}, "algorithm"),
         ({"algorithm": ["relay", "relay"]}, "algorithm"),
         ({"algorithm": "relais"}, "algorithms.0.algorithm"),
-        ({"mode": "replay", "samples": None, "algorithm": "tracking"}, "algorithm"),
+        ({"mode": "replay", "samples": None, "algorithm": "paper"}, "algorithm"),
+        ({"algorithm": "tracking"}, "algorithms.0.algorithm"),
         ({"site": "s"}, "value"),
         ({"site": "s", "value": "s"}, "value"),
         ({"degree": 30}, "degree"),

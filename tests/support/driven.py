@@ -22,13 +22,15 @@ from colme.protocol.messages import (
     SizeMessage,
     of_round,
 )
+from colme.protocol.rounds.paper import Paper
 from colme.protocol.settings import Settings
-from colme.rules.release import Profile
-from support.tracked import tracking
+from colme.rules.release import Blocks, Profile
 from support.waiting import PATIENCE
 
 PROFILE = Profile.bounded(0, 1, epsilon=1, sigma2=0.01)
-SETTINGS = tracking("me", ("b",), PROFILE)
+SETTINGS = Settings(
+    name="me", neighbours=("b",), profile=PROFILE, algorithm=Paper(schedule=Blocks(1.0))
+)
 
 
 def stored_progress(folder: Path) -> Progress:

@@ -66,7 +66,7 @@ class Neighbours:
         tables: dict[str, dict[str, Any]] = {
             "agreed": {
                 "bounds": [0, 1],
-                "algorithm": "tracking",
+                "algorithm": "paper",
                 "rounds": "clock",
                 "interval": 0.1,
                 "start": START,

@@ -1,13 +1,15 @@
 """States that earlier versions have stored (tests/states), to be opened by this one."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from shutil import copyfile
 from typing import Any
 
-from colme.algorithms import named
 from colme.node.state.database import FILE
+from colme.protocol.rounds.paper import Paper
 from colme.protocol.settings import Settings
+from colme.relay import Relay
 from colme.rules.release import Profile
 
 STATES = Path(__file__).parent.parent / "states"
@@ -18,15 +20,23 @@ FLEET = sorted(STATES.glob("*/fleet/*.sqlite"))
 
 
 def settings_of(path: Path) -> Settings:
-    """Of the agent whose state it is."""
-    algorithm, variance = path.stem.split("-")
-    squares = variance == "squares"
+    """Settings for the agent whose state it is, to go on with relay."""
+    squares = path.stem.endswith("-squares")
     return Settings(
         name="a",
         neighbours=("b", "c", "d"),
         profile=Profile.bounded(0, 1, epsilon=4, sigma2=None if squares else 0.02),
-        algorithm=named(algorithm, release_squares=squares),
+        algorithm=Relay(release_squares=squares),
     )
+
+
+PAPER = [path for path in FILES if path.stem == "paper-known"]
+"""Those that `paper` opens; all go on with relay."""
+
+
+def paper_of(path: Path) -> Settings:
+    """Settings for the agent whose state it is, to go on in rounds."""
+    return replace(settings_of(path), algorithm=Paper())
 
 
 def story_of(path: Path) -> dict[str, Any]:

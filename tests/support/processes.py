@@ -59,7 +59,7 @@ def acquainted(folder: Path, size: int, tables: Mapping[str, str] | None = None)
         means=(0.5,),
         samples=3,
         epsilon=4,
-        algorithm="tracking",
+        algorithm="paper",
     )
     tables = {"pace": f"deadline = {DEADLINE}"} | dict(tables or {})
     return [rewritten(member, tables) for member in prepare(plan, folder)]

@@ -14,11 +14,6 @@ os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
 from colme.cli.app import BAD_INPUT
 from colme.errors import ColmeError, ConfigError
-from colme.node.sparing import hidden, import_opendp_alone
-
-with hidden("rich", "greenlet"):
-    import structlog  # noqa: F401 (for the log, without them)
-
 from colme.node import log
 from colme.node.config import NodeConfig
 from colme.node.descriptors import raise_limit
@@ -73,7 +68,6 @@ def node(
         _say_what_the_start_will_ask(settings)
         raise typer.Exit(0 if all(one.well for one in findings) else 1)
     log.configure(settings.log, name=str(config))
-    import_opendp_alone()
     member = Node(
         settings,
         state_lost=state_lost,

@@ -14,14 +14,11 @@ from colme.cli.folder import Folder, Force
 from colme.cli.running import Out, Seed, Threads
 from colme.cli.tables import show
 from colme.cli.workers import Cluster
-from colme.privacy.words import level
 from colme.report import curves
 from colme.report.comparison import distinct_levels, label_of, systems_over_time
-from colme.report.harm import error_and_harm
 from colme.sim.figures import PAPER
 from colme.sim.figures import comparison as systems
 from colme.sim.figures import figure1 as paper
-from colme.sim.figures import figure2 as beyond
 
 _COLUMNS = ("system", "MSE", "MSE / Local", "within tolerance", "messages", "bytes", "memory")
 
@@ -99,55 +96,6 @@ def figure1(
 
 
 @reproduce.command()
-def figure2(
-    out: Out,
-    quick: Annotated[
-        bool, typer.Option("--quick", help=f"{beyond.QUICK_RUNS} runs: about a minute.")
-    ] = False,
-    runs: Annotated[
-        int | None, typer.Option(help=f"Runs.  {beyond.RUNS} if not given.", min=2)
-    ] = None,
-    seed: Seed = 1,
-    threads: Threads = None,
-    cluster: Cluster = None,
-    force: Force = False,
-) -> None:
-    """Figure 2, beyond the paper: tracking beside the paper's own.
-
-    Same setting, same privacy, same graphs: error over time, and as a multiple of Local.
-    """
-    runs = runs or (beyond.QUICK_RUNS if quick else beyond.RUNS)
-    running.require_one(threads, cluster)
-    folder = _claimed("figure2", out, runs, seed, force)
-    dataset = running.run(
-        beyond.study(runs, seed),
-        out=out,
-        threads=threads,
-        cluster=cluster,
-        label="figure 2",
-        name="figure2",
-    )
-    paths = curves.save(error_and_harm(dataset), out, "figure2")
-    console = Console(soft_wrap=True, highlight=False)
-    end = dataset.isel(t=-1)
-    console.print(f"After {int(end.t):,} rounds, and at the worst time, {runs} runs:")
-    for degree in dataset.degree.values:
-        for epsilon in dataset.epsilon.values:
-            for algorithm in dataset.algorithm.values:
-                cell = {"algorithm": algorithm, "epsilon": epsilon, "degree": degree}
-                ideal = float(end.mse.sel(cell) / end.mse_ideal.sel(degree=degree))
-                harm = dataset.mse.sel(cell) / dataset.mse_local.sel(degree=degree)
-                worst = int(harm.idxmax("t"))
-                console.print(
-                    f"r = {degree:g}, epsilon = {level(epsilon)}, {algorithm}:"
-                    f" MSE / Ideal = {ideal:.3f}, worst MSE / Local = {float(harm.max()):.3g}"
-                    f" at t = {worst}"
-                )
-    folder.finish([out / "figure2.nc", *paths])
-    console.print(folder.said, *map(str, paths), markup=False)
-
-
-@reproduce.command()
 def comparison(
     out: Out,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer runs: about a minute.")] = False,
@@ -156,7 +104,7 @@ def comparison(
     cluster: Cluster = None,
     force: Force = False,
 ) -> None:
-    """Compare relay, tracking and the paper's with ColME, C-ColME, B-ColME, Private-ColME.
+    """Compare relay and the paper's with ColME, C-ColME, B-ColME, Private-ColME.
 
     Two settings: this paper's (200 agents, three classes) and Galante's (10,000 agents, no
     privacy), with Local and Ideal. Messages, bytes and memory (numbers kept) are per agent, the

@@ -13,7 +13,7 @@ from rich.table import Table
 from colme.cli import tables
 from colme.node import state as room
 from colme.privacy.words import level
-from colme.protocol.snapshot import NAMELESS
+from colme.protocol.snapshot import OF_ROUNDS
 
 state = typer.Typer(help="A node's stored state: show it, back it up, restore it, change it.")
 
@@ -116,7 +116,7 @@ def _print(overview: room.Overview) -> None:
     origin = ", restored from a backup" if overview.from_backup else ""
     console.print(f"{overview.name}: epoch {overview.epoch}, round {overview.round}{origin}")
     console.print(f"algorithm: {overview.algorithm or 'not named yet'}")
-    if overview.floor and overview.algorithm not in (None, *NAMELESS):
+    if overview.floor and overview.algorithm not in (None, *OF_ROUNDS):
         console.print(f"ran in rounds, up to round {overview.floor}")
     elif overview.floor:
         why = (

@@ -43,7 +43,7 @@ def theory(
         ),
     ] = None,
     algorithm: Annotated[
-        str, typer.Option(help="Which will run: relay, tracking, paper; several with commas.")
+        str, typer.Option(help="Which will run: relay, paper; several with commas.")
     ] = "relay",
     rounds: Annotated[int, typer.Option(help="Samples up to which to predict.", min=2)] = 30_000,
     boards: Annotated[
@@ -59,8 +59,8 @@ def theory(
     """Ask before joining: does it pay, from how many samples on, by how much, at which epsilon?
 
     And what wider bounds, fewer agents, fewer neighbours or less epsilon would cost. For relay,
-    boards are drawn as they would be and the library answers from them (variances known); tracking
-    and the paper's algorithm follow from formulas, once classes are told apart. Beside it stand
+    boards are drawn as they would be and the library answers from them (variances known); the
+    paper's algorithm follows from formulas, once classes are told apart. Beside it stand
     Theorem 1, Corollary 1 and Propositions 1 and 3, which are about the paper's algorithm.
     """
     question = Question(
@@ -79,7 +79,6 @@ def theory(
         sigma2=question.sigma2,
         half_range=question.bound,
         epsilon=epsilon,
-        rounds=rounds,
     )
     if out is not None:
         folders.prepare(out)

@@ -52,7 +52,7 @@ class Beliefs:
             self._warm[a] = learned
             centre = _nearest(learned, estimate, agent)
         else:
-            estimate, centre = agent.estimate, agent.rounds.state.shared
+            estimate, centre = agent.estimate, agent.consensus
         self.latest[a] = Belief(estimate, centre if estimate.collaborative else None)
 
     def errors(self) -> tuple[float, float] | None:

@@ -49,7 +49,7 @@ class Choices(Table):
     """The standard deviation of samples within a class."""
     bounds: float = Field(1.2, ge=1, le=10)
     """How wide the public bounds are, as a multiple of the range of all data."""
-    algorithm: Literal["relay", "tracking", "paper"] = "relay"
+    algorithm: Literal["relay", "paper"] = "relay"
     """Of the network; the curves have all of them."""
     rounds: int = Field(500, ge=20, le=5000)
     """Samples of each agent, up to where the curves go."""
@@ -94,7 +94,7 @@ class Choices(Table):
             runs=RUNS,
             seed=self.seed,
             # As the library has them: relay knows no variance beforehand.
-            algorithms=[{"algorithm": "relay", "variance": "released"}, "tracking", "paper"],
+            algorithms=[{"algorithm": "relay", "variance": "released"}, "paper"],
         )
 
 

@@ -40,10 +40,8 @@ def said(message: Message, sender: str, names: Mapping[str, str]) -> Said:
             return Said(f"released mean of {release.count} samples", release.mean, release.count)
         case SizeMessage(size=size, accepts=accepts):
             return Said(f"{size} look alike here; you {'do' if accepts else 'do not'}")
-        case ConsensusMessage(value=value, weight=weight):
-            # The paper's has no weight: there the value is the mean itself.
-            words = f"shared sum {value:.4g}, its weight {weight:.4g}"
-            return Said(words if weight else f"consensus value {value:.4g}")
+        case ConsensusMessage(value=value):
+            return Said(f"consensus value {value:.4g}")
         case RecordsMessage(entries=entries):
             return _records(entries, sender, names)
         case DigestMessage(answer=answer):

@@ -1,22 +1,23 @@
-"""One open page: what it asks for, and what it is shown."""
+"""One open page: what it asks for, and what it is shown.
+
+It is shown plain data, fit for JSON: a number that is not finite is None.
+"""
 
 import asyncio
 import threading
 from collections.abc import Callable, Mapping
+from math import isfinite
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from colme.config import validated
 from colme.errors import ColmeError, ConfigError
 from colme.explore.beliefs import Beliefs
 from colme.explore.choices import Choices, fitted
-from colme.explore.curves import growing
-from colme.explore.shown import (
-    choices_shown,
-    curves_shown,
-    frame_shown,
-    inside_shown,
-    network_shown,
-)
+from colme.explore.curves import Curves, DrawnCurve, growing
+from colme.explore.letters import Letter
 from colme.explore.society import MOST_ROUNDS, Society
 from colme.sim.study import Stopped
 
@@ -32,6 +33,11 @@ UNREAD = 8
 
 _ONE_AT_A_TIME = threading.Lock()
 """Curves of a page that has moved on may take a moment to notice."""
+
+LETTERS_AT_ONCE = 40
+"""Of an agent, the newest first; the page asks for those before them."""
+
+RELEASES_AT_ONCE = 6
 
 
 class Session:
@@ -106,9 +112,9 @@ class Session:
             {
                 "type": "chosen",
                 "number": self._number,
-                "choices": choices_shown(found.choices),
+                "choices": _choices_shown(found.choices),
                 "notes": found.notes,
-                "network": network_shown(society),
+                "network": _network_shown(society),
             }
         )
         self._show_frame()
@@ -126,7 +132,7 @@ class Session:
                 for curves in growing(choices.scenario(), stop):
                     if stop.is_set():
                         return
-                    show(curves_shown(curves))
+                    show(_curves_shown(curves))
         except Stopped:
             pass
         except ColmeError as error:
@@ -180,7 +186,7 @@ class Session:
 
     def _inside(self, before: int | None) -> Shown:
         assert self._watched is not None
-        return inside_shown(*self._require_society(), self._watched, before)
+        return _inside_shown(*self._require_society(), self._watched, before)
 
     def _agent(self, asked: Mapping[str, Any]) -> int:
         agent = asked.get("agent")
@@ -190,7 +196,7 @@ class Session:
         return agent
 
     def _show_frame(self) -> None:
-        self.shown.put_nowait(frame_shown(*self._require_society()))
+        self.shown.put_nowait(_frame_shown(*self._require_society()))
         if self._watched is not None:
             self.shown.put_nowait(self._inside(None))
 
@@ -199,3 +205,128 @@ def _rate(asked: object) -> float:
     if not isinstance(asked, int | float) or not SLOWEST <= asked <= FASTEST:
         raise ConfigError("rate", asked, f"{SLOWEST:g} to {FASTEST:g} rounds a second")
     return float(asked)
+
+
+def _choices_shown(choices: Choices) -> dict[str, str]:
+    """As a link has them."""
+    return {name: str(value).removesuffix(".0") for name, value in choices.model_dump().items()}
+
+
+def _curves_shown(curves: Curves) -> dict[str, Any]:
+    """Errors, and errors as multiples of Local's."""
+    at = curves.rounds.tolist()
+    return {
+        "type": "curves",
+        "runs": curves.runs,
+        "of": curves.of,
+        "errors": [_curve(one, at) for one in curves.errors],
+        "harms": [_curve(one, at) for one in curves.harms],
+    }
+
+
+def _curve(curve: DrawnCurve, at: list[int]) -> dict[str, Any]:
+    shown = {"name": curve.name, "label": curve.label, "at": at, "value": _finite(curve.value)}
+    if curve.band is not None:
+        shown["low"], shown["high"] = map(_finite, curve.band)
+    return shown
+
+
+def _finite(values: NDArray[np.float64]) -> list[float | None]:
+    return [_or_none(value) for value in values.tolist()]
+
+
+def _or_none(value: float) -> float | None:
+    return value if isfinite(value) else None
+
+
+def _network_shown(society: Society) -> dict[str, Any]:
+    """What stays as it is while it plays."""
+    return {
+        "edges": society.edges,
+        "truth": society.truth.tolist(),
+        "means": society.choices.means,
+        "algorithm": society.choices.algorithm,
+    }
+
+
+def _frame_shown(society: Society, beliefs: Beliefs) -> dict[str, Any]:
+    """How it stands after a round."""
+    lit = [number for number, edge in enumerate(society.edges) if edge in society.crossed]
+    cut = [number for number, edge in enumerate(society.edges) if edge in society.cut]
+    return {
+        "type": "frame",
+        "round": society.round,
+        "lit": lit,
+        "cut": cut,
+        "away": sorted(society.away),
+        "liars": sorted(society.liars),
+        "errors": beliefs.errors(),
+        "agents": [_belief(beliefs, a) for a in range(len(society.agents))],
+    }
+
+
+def _belief(beliefs: Beliefs, a: int) -> dict[str, Any] | None:
+    belief = beliefs.latest[a]
+    if belief is None:
+        return None
+    one = belief.estimate
+    return {
+        "value": one.value,
+        "low": one.low,
+        "high": one.high,
+        "alone": one.alone,
+        "alike": one.class_size,
+        "trust": one.trust,
+        "centre": belief.centre,
+    }
+
+
+def _inside_shown(
+    society: Society, beliefs: Beliefs, a: int, before: int | None = None
+) -> dict[str, Any]:
+    """What leaves an agent, and what does not: its letters up to number `before`."""
+    letters = society.letters(a)
+    end = len(letters) if before is None else max(0, min(before, len(letters)))
+    first = max(0, end - LETTERS_AT_ONCE)
+    return {
+        "type": "inside",
+        "agent": a,
+        "older": before is not None,
+        "promise": society.promise(a),
+        "truth": float(society.truth[a]),
+        "exact": society.exact(a),
+        "belief": _belief(beliefs, a),
+        "away": a in society.away,
+        "lies": a in society.liars,
+        "neighbours": [int(peer) for peer in society.agents[a].settings.neighbours],
+        "releases": _releases(letters),
+        "all": len(letters),
+        "first": first,
+        "letters": [_letter(one) for one in reversed(letters[first:end])],
+    }
+
+
+def _releases(letters: list[Letter]) -> list[dict[str, Any]]:
+    """What it told of its own data, the newest first, each once however often it was sent."""
+    found: dict[int, dict[str, Any]] = {}
+    for letter in reversed(letters):
+        said = letter.said
+        if said.released is not None and said.count not in found:
+            found[said.count] = {
+                "count": said.count,
+                "released": said.released,
+                "exact": letter.exact,
+            }
+        if len(found) == RELEASES_AT_ONCE:
+            break
+    return list(found.values())
+
+
+def _letter(letter: Letter) -> dict[str, Any]:
+    return {
+        "round": letter.round,
+        "to": letter.to,
+        "words": letter.said.words,
+        "released": letter.said.released,
+        "exact": letter.exact,
+    }

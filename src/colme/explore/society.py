@@ -16,7 +16,6 @@ from colme.privacy.mechanism import SeededLaplace
 from colme.protocol.agent import Agent
 from colme.protocol.events import Begin, Deadline, Effects, Received, Returned
 from colme.protocol.messages import Message
-from colme.protocol.rounds.exchange import RoundsAlgorithm
 from colme.protocol.rounds.state import Phase
 
 MOST_ROUNDS = 2000
@@ -69,7 +68,7 @@ class Society:
         )
         self.agents: list[Agent] = [network.agents[str(a)] for a in range(graph.agents)]
         self._origins = {agent.settings.origin: agent.settings.name for agent in self.agents}
-        self._in_rounds = isinstance(self.agents[0].settings.algorithm, RoundsAlgorithm)
+        self._in_rounds = self.choices.algorithm == "paper"
         self._inside = [_Inside() for _ in self.agents]
         self._in_flight: deque[tuple[int, int, Message]] = deque()
 

@@ -19,14 +19,14 @@ from pydantic import (
 )
 
 from colme import plugins
-from colme.algorithms import ALGORITHMS, ALIASES, IN_ROUNDS, named, resolved
+from colme.algorithms import ALGORITHMS, ALIASES, named, resolved
 from colme.config import KindBy, Table, read_toml, validated
 from colme.errors import ConfigError, UnknownOption, one_of
 from colme.protocol.algorithm import Algorithm
 from colme.protocol.board.identity import BoardIdentity
 from colme.protocol.rounds.paper import UNTUNED, Paper
-from colme.protocol.rounds.tracking import Tracking
 from colme.protocol.settings import Settings
+from colme.protocol.snapshot import RETIRED
 from colme.rules.decision import RULES, DecisionRule, Oracle, Situation
 from colme.rules.release import Profile
 
@@ -71,7 +71,10 @@ LoopbackAddress = Annotated[str, AfterValidator(_loopback)]
 
 
 def _algorithm(name: str) -> str:
-    meant = resolved(name)
+    try:
+        meant = resolved(name)
+    except ConfigError as error:
+        raise ValueError(error.expected) from None  # the table names the field
     if meant not in ALGORITHMS:
         raise ValueError(one_of(name, [*ALIASES, *ALGORITHMS]))
     return meant
@@ -96,10 +99,10 @@ class Agreed(Table):
     @model_validator(mode="before")
     @classmethod
     def _as_in_the_first_version(cls, table: Any) -> Any:
-        """0.1.0 had two algorithms, called them rules, and recommended tracking."""
+        """0.1.0 had two algorithms, called them rules, and recommended one that was retired."""
         if not isinstance(table, Mapping) or "algorithm" in table:
             return table
-        names = {"recommended": Tracking.name, "paper": Paper.name}
+        names = {"recommended": RETIRED, "paper": Paper.name}
         rule = table.get("rule")
         if not isinstance(rule, str) or rule not in names:
             return table
@@ -109,7 +112,7 @@ class Agreed(Table):
     @property
     def in_rounds(self) -> bool:
         """Whether neighbours exchange in rounds, which they have to agree on."""
-        return self.algorithm in IN_ROUNDS
+        return self.algorithm == Paper.name
 
     def require_no_rounds(self) -> None:
         """An algorithm without rounds has nothing to agree on about them.
@@ -123,8 +126,8 @@ class Agreed(Table):
             if field in self.model_fields_set:
                 expected = (
                     f"none: {self.algorithm!r}, which is meant where no algorithm is named, has no "
-                    "rounds, and pace.interval is each node's own. A node that ran in rounds goes "
-                    f"on in them with algorithm = {Tracking.name!r}"
+                    "rounds, and pace.interval is each node's own. Remove the field. A state that "
+                    "ran in rounds goes on after `colme state change`"
                 )
                 raise ConfigError(field, str(getattr(self, field)), expected)
 

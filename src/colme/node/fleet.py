@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 import tomli_w
 
-from colme.algorithms import ALGORITHMS, ALIASES, IN_ROUNDS, resolved
+from colme.algorithms import ALGORITHMS, ALIASES, resolved
 from colme.errors import ConfigError, NetworkError, NodeError, one_of
 from colme.graph import Graph
 from colme.node.config import NodeConfig
 from colme.node.owner import OwnerClient, Status
 from colme.node.trust import Identity
+from colme.protocol.rounds.paper import Paper
 from colme.sim.graphs import random_classes, random_regular
 
 CONFIG = "node.toml"
@@ -70,7 +71,7 @@ class Plan:
     @property
     def in_rounds(self) -> bool:
         """Whether nodes wait for each other; else each goes at its own pace."""
-        return self.algorithm in IN_ROUNDS
+        return self.algorithm == Paper.name
 
     @property
     def bounds(self) -> tuple[float, float]:

@@ -152,9 +152,9 @@ class Metrics:
         """This node and the neighbours it accepts are so many."""
         self._class_size.set(size)
 
-    def trust_is(self, released: float) -> None:
-        """How far what is shared is trusted, by releases alone. The exact one is not for here."""
-        self._trust.set(released)
+    def trust_is(self, weight: float) -> None:
+        """Weight of the consensus value in the answer: in rounds it follows from messages alone."""
+        self._trust.set(weight)
 
     def board_is(self, *, records: int, barred: int) -> None:
         """So many records are on the board, and so many proofs."""

@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import inf, isinf, nan, sqrt
-from typing import get_args
+from typing import cast, get_args
 
+from colme.algorithms import resolved
 from colme.errors import ConfigError, one_of
 from colme.planner.boards import relay
 from colme.planner.question import AlgorithmName, Question
-from colme.planner.rounds import rounds
+from colme.planner.rounds import paper
 
 PAYS = 0.95
 """MSE / Local from which on it is said to pay: less than that is lost in what is not known."""
@@ -69,8 +70,9 @@ def forecast(
 ) -> Forecast:
     """What to expect with up to so many samples of each agent.
 
-    relay: from `boards` drawn boards for each point; the others: closed forms, on random graphs.
+    relay: from `boards` drawn boards for each point; paper: a closed form, on random graphs.
     """
+    algorithm = cast(AlgorithmName, resolved(algorithm))
     if algorithm not in get_args(AlgorithmName):
         raise ConfigError("algorithm", algorithm, one_of(algorithm, get_args(AlgorithmName)))
     if samples < 2:
@@ -109,7 +111,7 @@ def expected(
     if algorithm == "relay":
         found = relay(question, count, draws=boards, seed=seed)
         return Point(count, found.ratio, found.standard_error)
-    ratio = rounds(question, algorithm, count, seed=seed)
+    ratio = paper(question, count, seed=seed)
     return Point(count, nan if ratio is None else ratio, 0.0)
 
 

@@ -13,7 +13,7 @@ from colme.errors import ConfigError
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-AlgorithmName = Literal["relay", "tracking", "paper"]
+AlgorithmName = Literal["relay", "paper"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,22 +1,19 @@
-"""What tracking and the paper's algorithm will be worth, once classes are told apart.
+"""What the paper's algorithm will be worth, once classes are told apart.
 
-Both average over the connected component of one's own class. From when on follows from the test of
-an edge: how often it still accepts a neighbour of the nearest other class. Before, tracking answers
-as if alone, and the paper's algorithm is worse than alone, by how much is not predicted.
+It averages over the connected component of one's own class. From when on follows from the test of
+an edge: how often it still accepts a neighbour of the nearest other class. Before, it is worse than
+alone; by how much is not predicted.
 """
 
-from bisect import bisect_right
-from collections.abc import Callable
 from functools import lru_cache
-from math import erf, isinf, log, sqrt
+from math import erf, isinf, sqrt
 
 import numpy as np
 
-from colme import theory
-from colme.planner.question import AlgorithmName, IntArray, Question
+from colme.planner.question import IntArray, Question
 from colme.rules.bernstein import bounded_parameter, uniform_parameter
-from colme.rules.decision import Bernstein, TightBernstein, nearest_paper_theta
-from colme.rules.release import Blocks, Profile, Release, sigma2_dp
+from colme.rules.decision import Bernstein, nearest_paper_theta
+from colme.rules.release import Profile, Release, sigma2_dp
 from colme.sim.graphs import random_component_sizes
 
 GRAPHS = 100
@@ -25,9 +22,9 @@ GRAPHS = 100
 RARELY = 1e-4
 """Of edges between classes, the share that may still be taken for edges within one."""
 
-BEGINS, SETTLED = 0.6, {"tracking": 1.3, "paper": 3.0}
-"""Times the samples until then: between the two tracking goes from alone to together; edges still
-flicker, and values have to travel. Measured against simulations: docs/planner.md."""
+SETTLED = 3.0
+"""Times the samples until then: edges still flicker, and values have to travel. Measured against
+simulations: docs/planner.md."""
 
 STEPPED = 20 / 19
 """What the stepped alpha has for the 2 of Theorem 1.
@@ -41,64 +38,44 @@ LONGEST = 10**6
 
 
 @lru_cache(maxsize=256)
-def told_apart(question: Question, algorithm: AlgorithmName) -> int | None:
+def told_apart(question: Question) -> int | None:
     """Samples after which edges between classes are hardly ever accepted; None: for ever.
 
-    Nothing is told apart where everybody's mean is its own.
+    Nothing is told apart where all agents have means of their own.
     """
     if question.spread > 0:
         return None
     centres = np.unique(question.means)
     if centres.size == 1:
-        return first_release(question, algorithm)
+        return 1
     gap = float(np.diff(centres).min())
-    share = _acceptance(question, algorithm)
     # It rises first, as nothing is accepted at all: the last time is what counts.
     spaced = np.geomspace(1, LONGEST, 120).astype(np.int64)
     counts: list[int] = np.unique(spaced).tolist()
-    often = [count for count in counts if share(count, gap) > RARELY]
+    often = [count for count in counts if _acceptance(question, count, gap) > RARELY]
     if not often:
-        return first_release(question, algorithm)
+        return 1
     low = often[-1]
     if low == counts[-1]:
         return None
     high = counts[counts.index(low) + 1]
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if share(middle, gap) > RARELY else (low, middle)
+        still = _acceptance(question, middle, gap) > RARELY
+        low, high = (middle, high) if still else (low, middle)
     return high
 
 
-def first_release(question: Question, algorithm: AlgorithmName) -> int:
-    """Samples of the first one."""
-    return 1 if algorithm == "paper" else Blocks(question.epsilon).next_end(0)
-
-
-def rounds(question: Question, algorithm: AlgorithmName, count: int, *, seed: int) -> float | None:
+def paper(question: Question, count: int, *, seed: int) -> float | None:
     """MSE / Local after so many samples; None where it is 1 or more, by an unknown factor."""
-    apart = told_apart(question, algorithm)
-    if algorithm == "tracking":
-        if apart is None or count <= BEGINS * apart:
-            return 1.0
-        end = late(question, algorithm, max(count, round(SETTLED[algorithm] * apart)), seed=seed)
-        way = log(count / apart / BEGINS) / log(SETTLED[algorithm] / BEGINS)
-        return float(end ** min(1.0, way))
-    if apart is None or count < SETTLED[algorithm] * apart:
+    apart = told_apart(question)
+    if apart is None or count < SETTLED * apart:
         return None
-    return late(question, algorithm, count, seed=seed)
-
-
-def late(question: Question, algorithm: AlgorithmName, count: int, *, seed: int) -> float:
-    """MSE / Local after so many samples, if classes are told apart."""
     noise = sigma2_dp(question.bound, question.epsilon)
     ratios = []
     for sizes in _components(question.agents, question.degree, question.classes, seed):
-        if algorithm == "tracking":
-            blocks, _ = _blocks(question.epsilon, count)
-            ratios.append(theory.tracking(question.sigma2, sizes, noise, count, blocks))
-        else:
-            shared = STEPPED * (question.sigma2 + noise) / sizes
-            ratios.append(float(np.mean(np.where(sizes <= 2, question.sigma2, shared))))
+        shared = STEPPED * (question.sigma2 + noise) / sizes
+        ratios.append(float(np.mean(np.where(sizes <= 2, question.sigma2, shared))))
     return float(np.mean(ratios)) / question.sigma2
 
 
@@ -108,7 +85,7 @@ def _components(agents: int, degree: int, classes: int, seed: int) -> list[IntAr
     return list(random_component_sizes(agents, degree, classes, GRAPHS, generator))
 
 
-def _acceptance(question: Question, algorithm: AlgorithmName) -> Callable[[int, float], float]:
+def _acceptance(question: Question, count: int, gap: float) -> float:
     """How often an edge is accepted whose ends' means differ by so much."""
     bound, wide = question.bound, question.bound > 1.001 * question.sigma * 3**0.5
     profile = Profile(
@@ -118,40 +95,14 @@ def _acceptance(question: Question, algorithm: AlgorithmName) -> Callable[[int, 
         beta=bounded_parameter(2 * bound) if wide else uniform_parameter(bound),
         epsilon=question.epsilon,
     )
-    tight = algorithm == "tracking"
-    theta = nearest_paper_theta(question.degree, question.epsilon)
-    rule = TightBernstein() if tight else Bernstein(theta)
-
-    def share(count: int, gap: float) -> float:
-        blocks = count
-        if tight:
-            blocks, count = _blocks(question.epsilon, count)
-            if blocks == 0:
-                return 1.0
-        variance = profile.released_variance(count, blocks)
-        beta = rule.parameter(profile, count, blocks)
-        release = Release(count=count, mean=0.0, variance=variance, beta=beta)
-        z, spread = rule.threshold(release, release), sqrt(2 * variance)
-        if spread == 0 or isinf(z):
-            return float(gap < z)
-        return _normal((z - gap) / spread) - _normal((-z - gap) / spread)
-
-    return share
-
-
-def _blocks(epsilon: float, count: int) -> tuple[int, int]:
-    """How many have closed by then, and the samples in them."""
-    ends = _ends(epsilon)
-    blocks = bisect_right(ends, count)
-    return blocks, ends[blocks - 1] if blocks else 0
-
-
-@lru_cache(maxsize=32)
-def _ends(epsilon: float) -> list[int]:
-    schedule, ends = Blocks(epsilon), [0]
-    while ends[-1] < LONGEST:
-        ends.append(schedule.next_end(ends[-1]))
-    return ends[1:]
+    rule = Bernstein(nearest_paper_theta(question.degree, question.epsilon))
+    variance = profile.released_variance(count, count)
+    beta = rule.parameter(profile, count, count)
+    release = Release(count=count, mean=0.0, variance=variance, beta=beta)
+    z, spread = rule.threshold(release, release), sqrt(2 * variance)
+    if spread == 0 or isinf(z):
+        return float(gap < z)
+    return _normal((z - gap) / spread) - _normal((-z - gap) / spread)
 
 
 def _normal(x: float) -> float:

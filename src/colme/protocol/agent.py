@@ -10,7 +10,7 @@ What `send` holds derives from released values only. What a neighbour sends must
 it was sent, as far as it arrives.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Self, get_args
 
 from colme.errors import ConfigError, LocalProtocolError
@@ -21,8 +21,7 @@ from colme.protocol.relay.exchange import BoardExchange
 from colme.protocol.rounds.exchange import Rounds
 from colme.protocol.rounds.state import Phase
 from colme.protocol.settings import Settings
-from colme.protocol.stream import Spread
-from colme.protocol.switch import as_one_block
+from colme.protocol.upgrades import as_one_block
 from colme.rules.release import Release
 
 
@@ -46,19 +45,31 @@ class Agent:
         return agent
 
     @classmethod
-    def switched(cls, data: Mapping[str, Any], *, before: Settings, after: Settings) -> Self:
-        """The agent of a stored state in rounds, to go on with an algorithm that relays.
+    def switched(cls, data: Mapping[str, Any], *, after: Settings) -> Self:
+        """The agent of a state stored by `paper` or `tracking`, to go on with `relay`.
 
-        All that it has released becomes one block, with its noise. The owner has to say it: what
-        goes out from then on is passed on to everybody, and there is no way back. Store all of its
-        snapshot first: no part of it goes with those of before.
+        All that it has released becomes one block, with its noise. The operator has to ask for it:
+        what is sent from then on is passed on to all, and nothing switches it back. Store all of
+        its snapshot first: no part of it fits those from before.
+
+        Parameters
+        ----------
+        data
+            What `snapshot` returned, also in an earlier version.
+        after
+            Settings to go on with: the same name, bounds, epsilon and squares, and `Relay`.
+
+        Raises
+        ------
+        ConfigError
+            If the algorithm of `after` does not relay.
+        SnapshotError
+            If the state was stored under other privacy parameters, or relays already.
         """
         if not after.algorithm.signs:
             raise ConfigError("after.algorithm", after.algorithm.name, "one that relays")
-        old = cls.restore(before, data)._own
-        snapshot.require_same_promise(before, after, released=old.stream.blocks > 0)
         agent = cls(after)
-        agent._own.stream = as_one_block(old.stream, old.schedule, agent._own.schedule)
+        agent._own.stream = as_one_block(snapshot.stream_of_rounds(data, after), after.schedule)
         agent._own.stream.incarnation = after.incarnation
         agent._own.stream.declared = after.profile.sigma2
         return agent
@@ -67,20 +78,6 @@ class Agent:
         """These parts of the state as plain data, fit for JSON; by default all of it."""
         held = {Part.STREAM: self._own.stream, Part.EXCHANGE: self._exchange.state}
         return snapshot.dump(self.settings, {part: held[part] for part in Part if part in parts})
-
-    def way_back(self) -> Callable[[], None]:
-        """What brings back all that I remember now, samples and noise too. It can be gone once.
-
-        For whoever drives several agents, of which all take a step or none. Nothing that a step has
-        asked to send may have left: what is sent was seen.
-        """
-        stream, go_back = self._own.stream.copy(), self._exchange.way_back()
-
-        def go() -> None:
-            self._own.stream = stream
-            go_back()
-
-        return go
 
     @property
     def rounds(self) -> Rounds:
@@ -118,11 +115,6 @@ class Agent:
         return self._exchange.draws_due
 
     @property
-    def spread(self) -> Spread:
-        """What is public about the variance of my data: as configured, or as released."""
-        return self.rounds.spread
-
-    @property
     def release(self) -> Release | None:
         """My released mean, as my neighbours see it; None before the first."""
         return self.rounds.release
@@ -151,11 +143,6 @@ class Agent:
     def class_size(self) -> int:
         """How many look alike, I included, as last announced to the neighbours."""
         return self.rounds.state.class_size
-
-    @property
-    def released_trust(self) -> float:
-        """How far I trust what is shared, as whoever knows my releases could tell."""
-        return self.rounds.state.released_trust
 
     @property
     def late(self) -> Mapping[str, int]:

@@ -1,7 +1,7 @@
 """What every algorithm says: what it releases, how it decides, what it exchanges and answers."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from colme.protocol.board.identity import BoardIdentity
@@ -35,10 +35,6 @@ class Exchange(ABC):
         """Go on from a stored state; neighbours may have come and gone since."""
 
     @abstractmethod
-    def way_back(self) -> Callable[[], None]:
-        """What brings back all that it remembers now. It can be gone once."""
-
-    @abstractmethod
     def estimate(self) -> Estimate:
         """The owner's answer, never sent. There is a sample."""
 
@@ -58,8 +54,10 @@ class Algorithm(ABC):
     signs: ClassVar[bool] = False
     """Whether what is sent is signed and passed on: then a state belongs to the key that signs."""
 
-    release_squares: bool
-    """Publish noisy sums of squares too, and use the variance they bound for the profile's."""
+    @property
+    @abstractmethod
+    def release_squares(self) -> bool:
+        """Whether noisy sums of squares are published too, for a variance that is not known."""
 
     @abstractmethod
     def schedule_for(self, profile: Profile, origin: str) -> ReleaseSchedule:

@@ -47,24 +47,16 @@ class SizeMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsensusMessage:
-    """Exchange 3, "consensus means", for the mix of the next round.
-
-    The paper sends mu-tilde-hat. Where consensus is tracked (`colme.rules.pooling`) it is a pair,
-    `value` / `weight`, and `excess` is the gossiped one; None while I have published nothing yet.
-    """
+    """Exchange 3, "consensus means": mu-tilde-hat, for the mix of the next round."""
 
     round: int
     value: float
-    weight: float = 1.0
-    excess: float | None = None
 
     def __post_init__(self) -> None:
         _require_round(self.round)
-        for field in ("value", "weight", "excess"):
-            seen = getattr(self, field)
-            if seen is not None and not abs(seen) <= LARGEST:
-                expected = f"a number of at most {LARGEST:g} in magnitude"
-                raise MessageError(field, seen, expected)
+        if not abs(self.value) <= LARGEST:
+            expected = f"a number of at most {LARGEST:g} in magnitude"
+            raise MessageError("value", self.value, expected)
 
 
 RoundMessage = ReleaseMessage | SizeMessage | ConsensusMessage

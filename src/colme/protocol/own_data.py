@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from colme.protocol.stream import Spread, Stream
+from colme.protocol.stream import Stream
 from colme.rules.decision import DecisionRule
-from colme.rules.interval import believed_variance, empirical_margin, known_variance_margin
+from colme.rules.interval import believed_variance, known_variance_margin
 from colme.rules.release import Profile, Release, ReleaseSchedule
 from colme.rules.weighing import WeighedBlocks, blend
 
@@ -76,21 +76,12 @@ class OwnData:
         stream = self.stream
         return Counts(taken=stream.count, released=stream.released_count, blocks=stream.blocks)
 
-    @property
-    def spread(self) -> Spread:
-        """What is public about the variance of the data: as configured, or as released."""
-        if self.squares:
-            return self.stream.spread(self.profile)
-        sigma2 = self.profile.sigma2
-        return Spread(bound=sigma2, estimate=sigma2, certain=True)
-
     def release(self, rule: DecisionRule) -> Release | None:
         """The released mean with all that a rule needs of it; None before the first."""
-        stream = self.stream
+        stream, profile = self.stream, self.profile
         n = stream.released_count
         if n == 0:
             return None
-        profile = self.profile.with_variance(self.spread.bound)
         return Release(
             count=n,
             mean=stream.released_mean(profile, n),
@@ -118,13 +109,11 @@ class OwnData:
         )
 
     @property
-    def own_variance(self) -> float:
-        """For the owner's answer alone: exact where it is not known, and then never sent."""
-        return self.stream.exact_variance(self.profile) if self.squares else self.profile.sigma2
-
-    @property
     def believed_variance(self) -> float:
-        """The same, where a declared one is not taken at its word: never sent either."""
+        """Variance of a sample, for the owner's answer alone: exact sums are in it, never sent.
+
+        A declared variance is not taken at its word.
+        """
         exact = self.stream.exact_variance(self.profile)
         if self.squares:
             return exact
@@ -133,8 +122,5 @@ class OwnData:
 
     @property
     def margin(self) -> float:
-        """Of the exact mean: the half-width of its 95% interval."""
-        stream = self.stream
-        if self.squares:
-            return empirical_margin(stream.exact_variance(self.profile), stream.count)
-        return known_variance_margin(self.profile.sigma2, stream.count)
+        """Half-width of the 95% interval of the exact mean, by the known variance."""
+        return known_variance_margin(self.profile.sigma2, self.stream.count)

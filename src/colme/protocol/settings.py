@@ -69,7 +69,7 @@ class Settings:
         if not isinstance(self.profile, Profile):
             raise ConfigError("profile", self.profile, "a Profile, as Profile.bounded makes it")
         if not isinstance(self.algorithm, Algorithm):
-            raise ConfigError("algorithm", self.algorithm, "an Algorithm, such as Tracking()")
+            raise ConfigError("algorithm", self.algorithm, "an Algorithm, such as Relay()")
         whole = type(self.incarnation) is int
         if not (whole and 0 <= self.incarnation <= LARGEST_NUMBER):
             expected = f"a whole number, 0 to {LARGEST_NUMBER}"

@@ -42,18 +42,54 @@ def load(data: Mapping[str, Any], settings: Settings, *, exchange: type) -> Rest
     another would be promised for samples that have been noised under this one. Where records are
     signed, for the same key: it says where blocks end and so what their noise weighs.
     """
+    data = _upgraded(data)
+    name, stored = settings.algorithm.name, data.get("algorithm")
+    # A state of 0.1.0 may name none.
+    if stored != name and not (stored is None and name in OF_ROUNDS):
+        remedy = "; `Agent.switched` goes on with relay" if stored in (None, *OF_ROUNDS) else ""
+        raise SnapshotError("algorithm", stored or "none named", repr(name) + remedy)
+    stream = _stream_for(settings, data)
+    heard = data.get(Part.EXCHANGE)
+    if heard is None and not _required(exchange):
+        heard = {}  # It may be lost: others have it too.
+    return Restored(stream, _typed(exchange, heard, Part.EXCHANGE, exact=False))
+
+
+def stream_of_rounds(data: Mapping[str, Any], settings: Settings) -> Stream:
+    """The samples of a state that was stored in rounds, for an agent with other settings.
+
+    Its name, bounds, epsilon and squares must be the same: what has had its noise has had it under
+    these. What was exchanged in rounds is left behind.
+    """
+    data = _upgraded(data)
+    stored = data.get("algorithm")
+    if stored is not None and stored not in OF_ROUNDS:
+        raise SnapshotError("algorithm", stored, f"one in rounds: {' or '.join(OF_ROUNDS)}")
+    return _stream_for(settings, data)
+
+
+RETIRED = "tracking"
+"""An algorithm in rounds of earlier versions. Its states go on with relay."""
+OF_ROUNDS = ("paper", RETIRED)
+"""The algorithms whose states ran in rounds."""
+
+
+def _upgraded(data: Mapping[str, Any]) -> Mapping[str, Any]:
     if not isinstance(data, Mapping):
         # Not the content: it has exact sums in it, which no error may show.
         expected = "a mapping with version, name, bounds and parts"
         raise SnapshotError("snapshot", type(data).__name__, expected)
-    data = upgraded(data)
-    if data.get("algorithm") is None and settings.algorithm.name not in NAMELESS:
-        expected = f"{' or '.join(NAMELESS)}, as 0.1.0 had; `Agent.switched` goes on from there"
-        raise SnapshotError("algorithm", settings.algorithm.name, expected)
+    return upgraded(data)
+
+
+def _stream_for(settings: Settings, data: Mapping[str, Any]) -> Stream:
+    """The stream of a state, if it was stored under the privacy parameters of these settings."""
     for field, mine in _whose(settings).items():
         seen = data.get(field)
-        if field in UNSAID and seen is None:
-            continue  # 0.1.0 did not say which: it is whoever's opens it.
+        if field == "algorithm" or (field == "epsilon" and seen is None):
+            continue  # 0.1.0 did not say which epsilon: it is that of whoever opens it.
+        if field == "origin" and data.get("algorithm") in (None, *OF_ROUNDS):
+            continue  # In rounds nothing is signed.
         if seen != mine:
             raise SnapshotError(field, seen, repr(mine))
     # Nothing in the stream takes a default: a sample could then be noised twice, or not at all.
@@ -63,16 +99,7 @@ def load(data: Mapping[str, Any], settings: Settings, *, exchange: type) -> Rest
         # Squares of blocks that were noised without them would go out with no noise.
         expected = f"{stream.with_squares}, as in the blocks released so far"
         raise SnapshotError("release_squares", squares, expected)
-    heard = data.get(Part.EXCHANGE)
-    if heard is None and not _required(exchange):
-        heard = {}  # It may be lost: others have it too.
-    return Restored(stream, _typed(exchange, heard, Part.EXCHANGE, exact=False))
-
-
-UNSAID = ("algorithm", "epsilon")
-"""What the head of a state from before has no word of."""
-NAMELESS = ("paper", "tracking")
-"""The algorithms that a state without a name may be of."""
+    return stream
 
 
 def _whose(settings: Settings) -> dict[str, object]:
@@ -85,21 +112,6 @@ def _whose(settings: Settings) -> dict[str, object]:
         "algorithm": settings.algorithm.name,
     }
     return head | {"origin": settings.origin} if settings.algorithm.signs else head
-
-
-def require_same_promise(before: Settings, after: Settings, *, released: bool) -> None:
-    """Refuse to go on with samples of one agent, bounds and epsilon as if they were another's."""
-    pairs: list[tuple[str, object, object]] = [
-        ("name", before.name, after.name),
-        ("bounds", before.profile.bounds, after.profile.bounds),
-        ("epsilon", before.profile.epsilon, after.profile.epsilon),
-    ]
-    if released:
-        squares = (before.algorithm.release_squares, after.algorithm.release_squares)
-        pairs.append(("release_squares", *squares))
-    for field, stored, mine in pairs:
-        if stored != mine:
-            raise SnapshotError(field, mine, f"{stored!r}, as the samples were released")
 
 
 def _plain(value: Any) -> Any:

@@ -1,12 +1,10 @@
 """An agent's own samples: the exact mean, which never leaves, and the released one, which may."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from math import isfinite
-from operator import attrgetter
 
 from colme.errors import LocalProtocolError, SampleError
-from colme.rules.pooling import BOUND_ERRORS, ERROR_SHARE, variance_and_error, variance_within
 from colme.rules.release import Profile, ReleaseSchedule, Weights
 
 
@@ -73,10 +71,6 @@ class Stream:
     """The draws that block carries, as many as it had blocks then: none is drawn again."""
     incarnation: int = 0
     """Which life of its owner this is: a state that was lost is followed by one with a higher."""
-
-    def copy(self) -> "Stream":
-        """The same, and no longer when either goes on."""
-        return Stream(*_ALL_OF_IT(self))
 
     @property
     def mean(self) -> float:
@@ -156,42 +150,11 @@ class Stream:
         step = profile.lattice_step
         return step * step * (self.released.squares + self.noise.squares) / weight
 
-    def spread(self, profile: Profile) -> "Spread":
-        """What is known of the variance where squares are released too, and all weigh alike."""
-        if self.released_count == 0:
-            return Spread(bound=profile.sigma2, estimate=profile.sigma2, certain=False)
-        estimate, error = variance_and_error(
-            self.released_square(profile, self.released_count),
-            self.released_mean(profile, self.released_count) - profile.midpoint,
-            half_range=profile.half_range,
-            sigma2_dp=profile.sigma2_dp,
-            count=self.released_count,
-            blocks=self.blocks,
-        )
-        inside = variance_within(estimate, profile.half_range)
-        return Spread(
-            bound=variance_within(estimate + BOUND_ERRORS * error, profile.half_range),
-            estimate=inside,
-            certain=error <= ERROR_SHARE * inside,
-        )
-
     def exact_variance(self, profile: Profile) -> float:
         """Of the samples taken in: for the owner's answer alone, never sent."""
         mean = self.lattice.sum / self.count
         steps2 = self.lattice.squares / self.count - mean * mean
         return max(0.0, steps2) * profile.lattice_step**2
-
-
-_ALL_OF_IT = attrgetter(*(one.name for one in fields(Stream)))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spread:
-    """The variance of one's data: a bound for tests, an estimate for the rest, how sure it is."""
-
-    bound: float
-    estimate: float
-    certain: bool
 
 
 def is_finite_number(value: object) -> bool:

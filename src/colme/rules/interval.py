@@ -45,12 +45,3 @@ def empirical_margin(variance: float, count: int) -> float:
     if count < 2:
         return inf
     return student_quantile(count - 1) * sqrt(variance / (count - 1))
-
-
-def answer_margin(trust: float, shared_variance: float, local: float) -> float:
-    """Of the answer, a shared mean of this variance with the weight `trust` and one's own.
-
-    The two share samples, so their errors may point the same way.
-    """
-    shared = QUANTILE * sqrt(shared_variance)
-    return shared if trust == 1 else trust * shared + (1 - trust) * local

@@ -15,7 +15,7 @@ from colme.config import Table, validated
 from colme.errors import ConfigError, one_of
 from colme.graph import IntArray
 from colme.rules.release import Profile
-from colme.sim.engines import AlgorithmTable, PaperTable, RelayTable, TrackingTable
+from colme.sim.engines import AlgorithmTable, PaperTable, RelayTable
 from colme.sim.scenario import AnyAlgorithm
 from colme.studies import RUNS, SAMPLES
 from colme.studies.sites import FloatArray, Links, Sites
@@ -188,12 +188,12 @@ def _tables(given: Any, mode: str) -> tuple[AlgorithmTable, ...]:
 def _not_knowing(table: AlgorithmTable) -> AlgorithmTable:
     """The same, where nobody knows a variance."""
     match table:
-        case RelayTable() | TrackingTable():
+        case RelayTable():
             return table.model_copy(update={"variance": "released"})
         case PaperTable(rule=rule) if rule != "oracle":
             return table
         case AlgorithmTable(algorithm="local"):
             return table
         case _:
-            expected = "relay, tracking, paper or one of its rules, local: others need to know more"
+            expected = "relay, paper or one of its rules, local: others need to know more"
             raise ConfigError("algorithm", table.label, expected)

@@ -100,7 +100,7 @@ def study(
     the truth, and feeds the others in their order (that of the column `time`, or of the data) at
     each site's own pace. Sites with fewer than `min_samples` rows are left out. Everybody is
     everybody's neighbour unless there is a `degree`, or `edges`: pairs of sites, or a file of them.
-    `algorithm`: relay, tracking, paper or one of its rules, local; one or several. None of them is
+    `algorithm`: relay, paper or one of its rules, local; one or several. None of them is
     told a variance.
 
     `executor`: whoever computes the batches instead of threads, to the same bits. All rows are sent

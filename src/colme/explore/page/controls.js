@@ -46,7 +46,7 @@
     {
       name: "algorithm",
       label: "Algorithm of the network",
-      values: {relay: "relay (recommended)", tracking: "tracking", paper: "paper"},
+      values: {relay: "relay (recommended)", paper: "paper"},
     },
   ];
 

@@ -11,7 +11,6 @@ from colme.node.contact import Contact, Contacts
 from colme.node.driving import AgentDriver, Journal
 from colme.node.metrics import Metrics
 from colme.node.rounds.pacing import Pacing
-from colme.node.rounds.plausible import require_plausible
 from colme.node.state import Store
 from colme.node.wire import Reason, Refused, Standing
 from colme.protocol.board.entry import Entry
@@ -103,7 +102,6 @@ class Driver(AgentDriver):
     def _receive(self, peer: str, message: RoundMessage) -> None:
         if self._disk is not None:
             return
-        require_plausible(peer, message, self._settings)
         if self.began is None:
             self._peers[peer].early.append(message)
             return
@@ -204,7 +202,7 @@ class Driver(AgentDriver):
             )
             return
         self._metrics.class_is(self.agent.class_size)
-        self._metrics.trust_is(self.agent.released_trust)
+        self._metrics.trust_is(self.agent.rounds.state.trust)
         for peer, late in self.agent.late.items():
             self._metrics.messages_late(peer, late)
         self._schedule_next()

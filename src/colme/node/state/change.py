@@ -15,7 +15,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from colme.algorithms import named
 from colme.errors import ConfigError
 from colme.node.state import database
 from colme.node.state.copies import keep
@@ -35,7 +34,6 @@ from colme.node.state.upgrades import is_current, to_read, upgrade
 from colme.privacy.ledger import Past
 from colme.protocol.agent import Agent
 from colme.protocol.events import Part
-from colme.protocol.rounds.tracking import Tracking
 from colme.protocol.settings import Settings
 
 
@@ -104,17 +102,8 @@ def _switched(
     if not of_rounds or origin_of(settings) is None or len(found) > 1:
         return None
     assert stored.snapshot is not None
-    (difference,) = found
-    squares = {"release_squares": settings.algorithm.release_squares}
-    before = named(
-        str(difference.stored), **(squares if difference.stored == Tracking.name else {})
-    )
-    agent = Agent.switched(
-        stored.snapshot,
-        before=replace(settings, algorithm=before, identity=None),
-        after=replace(settings, incarnation=stored.incarnation),
-    )
-    return agent.snapshot()
+    after = replace(settings, incarnation=stored.incarnation)
+    return Agent.switched(stored.snapshot, after=after).snapshot()
 
 
 def _go_on(

@@ -12,7 +12,7 @@ from colme.node.state.upgrades import to_read
 from colme.node.wire import Standing, release_in
 from colme.privacy.ledger import Entry, Ledger, Past
 from colme.protocol.board.record import Record
-from colme.protocol.snapshot import NAMELESS
+from colme.protocol.snapshot import OF_ROUNDS
 from colme.rules.release import Release
 
 
@@ -27,7 +27,7 @@ class Sent:
 def _sent(stored: Stored) -> Release | Sent | None:
     if stored.released is None:
         return None
-    if (stored.snapshot or {}).get("algorithm") in (None, *NAMELESS):
+    if (stored.snapshot or {}).get("algorithm") in (None, *OF_ROUNDS):
         return release_in(stored.released)
     record = Record.from_bytes(stored.released)
     return Sent(count=record.count, mean=record.mean)

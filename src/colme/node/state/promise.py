@@ -9,9 +9,8 @@ from colme.node.state import database
 from colme.node.state.stored import Stored, read
 from colme.node.state.upgrades import to_read
 from colme.protocol.board.record import origin_of_key
-from colme.protocol.rounds.tracking import Tracking
 from colme.protocol.settings import Settings
-from colme.protocol.snapshot import NAMELESS
+from colme.protocol.snapshot import OF_ROUNDS, RETIRED
 
 
 class Difference(NamedTuple):
@@ -41,8 +40,8 @@ def differences(stored: Stored, settings: Settings) -> list[Difference]:
 
 
 def _stored_algorithm(snapshot: Mapping[str, Any], mine: str) -> str:
-    """0.1.0 did not name its algorithm. A state that has not begun is nobody's."""
-    nameless = mine if not snapshot or mine in NAMELESS else Tracking.name
+    """0.1.0 did not name its algorithm. A state that has not begun may be of any."""
+    nameless = mine if not snapshot or mine in OF_ROUNDS else RETIRED
     return snapshot.get("algorithm") or nameless
 
 
@@ -57,20 +56,22 @@ def require_promise(folder: Path, settings: Settings) -> None:
 def require_own(stored: Stored, settings: Settings, path: Path) -> None:
     """Refuse a state that was made for other settings."""
     for setting, seen, expected in differences(stored, settings):
-        words = f"{expected!r}, as in the state {path}: {_remedy(setting)}"
+        words = f"{expected!r}, as in the state {path}: {_remedy(setting, expected)}"
         raise ConfigError(setting, seen, words)
 
 
-def _remedy(setting: str) -> str:
+def _remedy(setting: str, stored: object) -> str:
     """What to do about a difference. No word of a new state: it would be fed the same samples."""
     if setting in ("name", "identity"):
         return f"go on with that {setting}"
+    go_on = f"go on with that{', by naming it' if setting == 'agreed.algorithm' else ''}, or "
+    if stored == RETIRED:
+        go_on = "it was retired, and relay goes on with all of its samples: "
     is_agreed = setting.startswith("agreed.")
     return (
-        f"go on with that{', by naming it' if setting == 'agreed.algorithm' else ''}, or "
-        f"{'when all neighbours do so, too, ' if is_agreed else ''}change the state as a whole "
-        "(colme state change), which knows what was noised. Another state would noise it a second "
-        "time"
+        f"{go_on}{'when all neighbours do so, too, ' if is_agreed else ''}change the state as a "
+        "whole (colme state change), which knows what was noised. Another state would noise it a "
+        "second time"
     )
 
 

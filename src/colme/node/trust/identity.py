@@ -252,10 +252,7 @@ class Identity:
         `neighbours`: their certificates, which name the keys of their records.
         """
         if self.signing is None:
-            expected = (
-                "one that can: `colme identity renew` adds it; the neighbours append it. A node "
-                "that ran in rounds needs none for agreed.algorithm = 'tracking'"
-            )
+            expected = "one that can: `colme identity renew` adds it; the neighbours append it"
             raise IdentityError("identity", "no key to sign records with", expected)
         keys = {name: one.signing_key for name, one in neighbours.items()}
         for name, key in keys.items():

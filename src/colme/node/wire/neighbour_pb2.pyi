@@ -126,16 +126,12 @@ class SizeMessage(_message.Message):
     def __init__(self, round: _Optional[int] = ..., size: _Optional[int] = ..., degree: _Optional[int] = ..., accepts: _Optional[bool] = ...) -> None: ...
 
 class ConsensusMessage(_message.Message):
-    __slots__ = ("round", "value", "weight", "excess")
+    __slots__ = ("round", "value")
     ROUND_FIELD_NUMBER: _ClassVar[int]
     VALUE_FIELD_NUMBER: _ClassVar[int]
-    WEIGHT_FIELD_NUMBER: _ClassVar[int]
-    EXCESS_FIELD_NUMBER: _ClassVar[int]
     round: int
     value: float
-    weight: float
-    excess: float
-    def __init__(self, round: _Optional[int] = ..., value: _Optional[float] = ..., weight: _Optional[float] = ..., excess: _Optional[float] = ...) -> None: ...
+    def __init__(self, round: _Optional[int] = ..., value: _Optional[float] = ...) -> None: ...
 
 class RecordsMessage(_message.Message):
     __slots__ = ("entries",)

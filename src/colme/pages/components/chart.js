@@ -24,7 +24,7 @@ globalThis.colme = colme;
   /* Dashes are in units of the line's width, as in the figures (colme.report.gain). */
   const PENS = {
     relay: {colour: "--relay", dash: [], width: 2.6},
-    tracking: {colour: "--tracking", dash: [4, 1.5], width: 1.8},
+    lost: {colour: "--lost", dash: [4, 1.5], width: 1.8},
     paper: {colour: "--paper-algorithm", dash: [4, 1.5, 1, 1.5], width: 1.8},
     local: {colour: "--local", dash: [7, 2.5], width: 2.4},
     ideal: {colour: "--ideal", dash: [1, 1], width: 2.8},

@@ -76,7 +76,7 @@
         // The colours of what is best and of what is not: they are told apart without red and green.
         curves: [
           area("ideal", "clearly gained, at the end", curve.gained),
-          area("tracking", "clearly lost, at the end", curve.lost),
+          area("lost", "clearly lost, at the end", curve.lost),
         ],
       });
     }

@@ -41,12 +41,6 @@ class Board:
         # In order. At places beyond the capacity there are only some of `always`.
         self._origins: list[str] = []
 
-    def copy(self) -> "Board":
-        """The same, and no longer when either changes. Entries never do."""
-        copy = Board(self._always, capacity=self._capacity)
-        copy._held, copy._origins = dict(self._held), list(self._origins)
-        return copy
-
     def __len__(self) -> int:
         return len(self._origins)
 

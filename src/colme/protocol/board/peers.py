@@ -1,8 +1,7 @@
 """What each neighbour may lack, until it is sent."""
 
 from collections.abc import Container, Iterable
-from dataclasses import dataclass, field, replace
-from typing import Self
+from dataclasses import dataclass, field
 
 from colme.protocol.board.entry import Entry
 
@@ -30,16 +29,6 @@ class Owed:
     _waiting: dict[str, bool] = field(default_factory=dict)
     """News of these, which it probably has: whether a tick has passed. At the next one they are
     owed after all, unless it has told me."""
-
-    def copy(self) -> Self:
-        """The same, and no longer when either changes."""
-        return replace(
-            self,
-            _origins=dict(self._origins),
-            _sent=dict(self._sent),
-            _crossed=set(self._crossed),
-            _waiting=dict(self._waiting),
-        )
 
     def __len__(self) -> int:
         """Of how many origins there is anything in mind."""

@@ -7,7 +7,7 @@ out who lacks what.
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 from colme.errors import (
@@ -110,20 +110,6 @@ class BoardExchange(Exchange):
         for owed in self._owed_to.values():
             owed.start_anew()
         self._asking = bool(self._owed_to)
-
-    def way_back(self) -> Callable[[], None]:
-        """The board, and what neighbours may lack of it."""
-        board, owed_to = (
-            self.board.copy(),
-            {name: one.copy() for name, one in self._owed_to.items()},
-        )
-        tick, unstored, asking = self._tick, self._unstored, self._asking
-
-        def go() -> None:
-            self.board, self._owed_to = board, owed_to
-            self._tick, self._unstored, self._asking = tick, unstored, asking
-
-        return go
 
     def estimate(self) -> Estimate:
         """What my exact mean and everybody's releases say together."""

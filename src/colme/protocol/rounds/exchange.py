@@ -1,12 +1,10 @@
-"""Rounds of three exchanges (Algorithm 1) as a state machine: what paper and tracking share."""
+"""Algorithm 1 as a state machine: rounds of three exchanges."""
 
-from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from math import sqrt
 
 from colme.errors import LocalProtocolError, RemoteProtocolError
-from colme.protocol.algorithm import Algorithm, Exchange
-from colme.protocol.board.identity import BoardIdentity
+from colme.protocol.algorithm import Exchange
 from colme.protocol.events import (
     EVERYTHING,
     Begin,
@@ -29,48 +27,19 @@ from colme.protocol.messages import (
 )
 from colme.protocol.own_data import OwnData
 from colme.protocol.rounds.state import EXCHANGE, Peer, Phase, RoundState
-from colme.protocol.stream import Spread
+from colme.rules.consensus import (
+    AlphaSchedule,
+    consensus,
+    edge_weight,
+    looks_no_larger_than_two,
+    mixed,
+    next_age,
+)
 from colme.rules.decision import DecisionRule
-from colme.rules.interval import answer_margin
+from colme.rules.interval import QUANTILE
 from colme.rules.release import Release
 
 Outbox = list[tuple[str, Message]]
-
-InUse = Sequence[tuple[int, Peer]]
-"""The neighbours whose edge both ends use this round, with the class sizes they announced."""
-
-
-class RoundsAlgorithm(Algorithm):
-    """What an algorithm in rounds decides beyond the order of the exchanges."""
-
-    __slots__ = ()
-
-    weighted: ClassVar[bool] = False
-    """Whether what is shared is a numerator with its weight, or the mean itself."""
-
-    @property
-    @abstractmethod
-    def rule(self) -> DecisionRule:
-        """Who looks to be of my class."""
-
-    @abstractmethod
-    def aged(self, age: int, changed: bool) -> int:
-        """The time of the alpha schedule, one round on; `changed`: the topology around me has."""
-
-    @abstractmethod
-    def share(self, state: RoundState, own: OwnData, mine: Release, in_use: InUse) -> None:
-        """Mix: write what to send (`consensus`, `weight`, `excess`) into the state, and the answer,
-        as a `shared` mean and how far to `trust` it. What is sent follows from releases alone."""
-
-    @abstractmethod
-    def forget(self, state: RoundState, mine: Release | None) -> None:
-        """Start what is shared anew, from my own release alone."""
-
-    def exchange(
-        self, own: OwnData, neighbours: Sequence[str], identity: BoardIdentity
-    ) -> "Rounds":
-        """The rounds of one agent: neighbours know each other, and nothing needs to be signed."""
-        return Rounds(self, own, neighbours)
 
 
 class Rounds(Exchange):
@@ -78,9 +47,12 @@ class Rounds(Exchange):
 
     state: RoundState
 
-    def __init__(self, algorithm: RoundsAlgorithm, own: OwnData, neighbours: Sequence[str]) -> None:
-        self._algorithm = algorithm
+    def __init__(
+        self, own: OwnData, neighbours: Sequence[str], *, rule: DecisionRule, alpha: AlphaSchedule
+    ) -> None:
         self._own = own
+        self._rule = rule
+        self._alpha = alpha
         # In name order: float addition is not associative, and every run must repeat the same sums.
         self.state = RoundState(round=0, peers={name: Peer() for name in sorted(neighbours)})
         # What has changed and has not been asked to be stored yet. A step that raises after noise
@@ -94,18 +66,12 @@ class Rounds(Exchange):
         One that has gone is forgotten, with all that it may have put into what is shared.
         """
         if not state.peers.keys() <= self.state.peers.keys():
-            self._algorithm.forget(state, self.release)
+            # From my release, not from 0 as in line 1: neighbours that have come far would feel it.
+            mine = self.release
+            state.consensus = 0.0 if mine is None else mine.mean
+            state.trust, state.age = 0.0, 0
         state.peers = {name: state.peers.get(name, Peer()) for name in self.state.peers}
         self.state = state
-
-    def way_back(self) -> Callable[[], None]:
-        """All of it is in the state, but for what is still to be stored."""
-        state, owed = self.state.copy(), self._owed
-
-        def go() -> None:
-            self.state, self._owed = state, owed
-
-        return go
 
     @property
     def round(self) -> int:
@@ -115,17 +81,12 @@ class Rounds(Exchange):
     @property
     def release(self) -> Release | None:
         """My released mean, as my neighbours see it; None before the first."""
-        return self._own.release(self._algorithm.rule)
+        return self._own.release(self._rule)
 
     @property
     def draws_due(self) -> tuple[float, ...]:
-        """One or two for each block that is closed and waits."""
+        """One for each block that is closed and waits."""
         return self._own.draws_due
-
-    @property
-    def spread(self) -> Spread:
-        """What is public about the variance of my data: as configured, or as released."""
-        return self._own.spread
 
     @property
     def looking_alike(self) -> frozenset[str]:
@@ -151,11 +112,11 @@ class Rounds(Exchange):
         return {name: peer.late for name, peer in self.state.peers.items()}
 
     def estimate(self) -> Estimate:
-        """The shared mean and my exact one, weighed."""
+        """The consensus value where I trust it, else my exact mean."""
         state, alone = self.state, self._own.stream.mean
+        shared = state.consensus, QUANTILE * sqrt(state.shared_variance)
         return Estimate.around(
-            state.trust * state.shared + (1 - state.trust) * alone,
-            answer_margin(state.trust, state.shared_variance, self._own.margin),
+            *(shared if state.trust else (alone, self._own.margin)),
             self._own.profile.bounds,
             round=state.round,
             alone=alone,
@@ -251,7 +212,7 @@ class Rounds(Exchange):
 
     def _decide(self) -> Outbox:
         """C_a (line 9), and the set sizes to exchange (lines 10 to 13)."""
-        state, rule = self.state, self._algorithm.rule
+        state, rule = self.state, self._rule
         mine = self.release
         changed = False
         for name, peer in state.peers.items():
@@ -264,7 +225,7 @@ class Rounds(Exchange):
             peer.looks_alike = alike
             peer.accepted = alike and peer.consensus_round == state.round - 1
         if mine is not None:
-            state.age = self._algorithm.aged(state.age, changed)
+            state.age = next_age(state.age, changed)
         state.class_size = 1 + sum(peer.accepted for peer in state.peers.values())
         state.phase = Phase.SIZE
         return [
@@ -281,23 +242,30 @@ class Rounds(Exchange):
         ]
 
     def _mix(self) -> Outbox:
-        """The shared value to exchange (line 15), and how far to trust it (the last branch)."""
+        """The consensus value to exchange (line 15), and whether to trust it (the last branch).
+
+        What is sent follows from releases alone.
+        """
         state = self.state
         mine = self.release
+        # Both ends use the edge this round; with the class sizes that the others announced.
         in_use = [
             (peer.now.size.size, peer)
             for peer in state.peers.values()
             if peer.accepted and peer.now.size is not None and peer.now.size.accepts
         ]
         if mine is not None:
-            self._algorithm.share(state, self._own, mine, in_use)
+            mix = mixed(
+                state.consensus,
+                [(edge_weight(state.class_size, size), peer.consensus) for size, peer in in_use],
+            )
+            state.consensus = consensus(self._alpha(state.age), mine.mean, mix)
+            sizes = [state.class_size, *(size for size, _ in in_use)]
+            state.trust = 0.0 if looks_no_larger_than_two(sizes) else 1.0
+            # Theorem 1: twice what averaging a class gives; it has at least my neighbours.
+            state.shared_variance = 2 * mine.variance / state.class_size
         state.phase = Phase.CONSENSUS
-        message = ConsensusMessage(
-            round=state.round,
-            value=state.consensus,
-            weight=state.weight,
-            excess=state.excess if state.shared_rounds else None,
-        )
+        message = ConsensusMessage(round=state.round, value=state.consensus)
         return [(name, message) for name in state.peers]
 
     def _keep_consensus_values(self) -> None:
@@ -305,7 +273,5 @@ class Rounds(Exchange):
         for peer in self.state.peers.values():
             if peer.now.consensus is not None:
                 peer.consensus = peer.now.consensus.value
-                peer.weight = peer.now.consensus.weight
-                peer.excess = peer.now.consensus.excess
                 peer.consensus_round = self.state.round
         self.state.phase = Phase.IDLE

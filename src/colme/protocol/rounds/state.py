@@ -1,9 +1,7 @@
 """All that an agent remembers of its rounds, as plain values: what a snapshot holds."""
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
-from operator import attrgetter
-from typing import Self
 
 from colme.protocol.messages import ConsensusMessage, ReleaseMessage, RoundMessage, SizeMessage
 
@@ -44,10 +42,6 @@ class Inbox:
     size: SizeMessage | None = None
     consensus: ConsensusMessage | None = None
 
-    def copy(self) -> "Inbox":
-        """The same, and no longer when either changes. Messages never do."""
-        return Inbox(self.release, self.size, self.consensus)
-
     def holds(self, exchange: Phase) -> bool:
         """Whether the message of this exchange is here."""
         return getattr(self, exchange) is not None
@@ -73,11 +67,7 @@ class Peer:
 
     # The paper starts every consensus value at 0, so all of "round 0" is known to all.
     consensus: float = 0.0
-    """Its value of `consensus_round`, for my next mix: a numerator where consensus is tracked."""
-    weight: float = 0.0
-    """The denominator to it."""
-    excess: float | None = None
-    """What it gossiped with it; None before its first release."""
+    """Its value of `consensus_round`, for my next mix."""
     consensus_round: int = 0
     """The round of that value. One of an older round than the last is not mixed."""
     looks_alike: bool = False
@@ -100,12 +90,6 @@ class Peer:
     """Whether it said that it is back: it is trusted again from the next round on."""
     missed: bool = False
     """Whether it missed an exchange of this round: the rest of the round does not wait for it."""
-
-    def copy(self) -> "Peer":
-        """The same, and no longer when either changes."""
-        copied = Peer(*_ALL_OF_A_PEER(self))
-        copied.now, copied.ahead = self.now.copy(), self.ahead.copy()
-        return copied
 
     def awaited(self, exchange: Phase) -> bool:
         """Whether to wait for it: not for one that missed an exchange of this round already.
@@ -138,10 +122,6 @@ class Peer:
         self.accepted = self.late_now = self.missed = False
 
 
-# `replace` looks fields up one by one: a copy of each edge in each round, it would take most of it.
-_ALL_OF_A_PEER = attrgetter(*(one.name for one in fields(Peer)))
-
-
 @dataclass(slots=True)
 class RoundState:
     """The rounds of an agent between two events. A node that loses it starts its averages anew.
@@ -156,32 +136,15 @@ class RoundState:
     phase: Phase = Phase.IDLE
     """Which exchange of it is open."""
     consensus: float = 0.0
-    """What I sent last: mu-tilde-hat, or the numerator where consensus is tracked."""
-    weight: float = 0.0
-    """The denominator to it."""
-    excess: float = 0.0
-    """The gossiped excess of the neighbourhood's spread over what noise explains."""
-    input: float = 0.0
-    """My own part in the numerator when it was last tracked."""
-    input_weight: float = 0.0
-    """My own part in the denominator then."""
-    shared_rounds: int = 0
-    """Rounds in which I have tracked: those since my first release."""
+    """mu-tilde-hat, as I sent it last."""
     age: int = 0
     """The time of the alpha schedule: rounds since the topology around me last changed."""
     class_size: int = 1
     """How many look alike, I included, as last announced."""
-    shared: float = 0.0
-    """The mean that the answer rests on where I trust it. The owner's, not sent."""
     shared_variance: float = 0.0
-    """Its variance, for the answer's interval."""
+    """The variance of `consensus`, for the answer's interval."""
     trust: float = 0.0
-    """The weight of `shared` in the answer; the rest is my exact mean's. The owner's, not sent."""
-    released_trust: float = 0.0
-    """The same as it would be if I knew no more of my data than I have released: no secret."""
+    """The weight of `consensus` in the answer: 1, or 0 for my exact mean alone. It follows from
+    what was sent, so it is no secret."""
     peers: dict[str, Peer] = field(default_factory=dict)
     """By name, in order: sums over neighbours are repeated bit for bit."""
-
-    def copy(self) -> Self:
-        """The same, and no longer when either changes."""
-        return replace(self, peers={name: peer.copy() for name, peer in self.peers.items()})

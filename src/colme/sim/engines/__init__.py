@@ -32,9 +32,8 @@ from colme.sim.engines.liars import Claims, Liars, Moment
 from colme.sim.engines.own import OwnTable
 from colme.sim.engines.paper import PaperEngine, PaperTable
 from colme.sim.engines.relay.engine import RelayTable
-from colme.sim.engines.tracking import TrackingEngine, TrackingTable
 
-TABLES = (PaperTable, TrackingTable, RelayTable, *BASELINES)
+TABLES = (PaperTable, RelayTable, *BASELINES)
 """The tables of all algorithms that have a name."""
 
 __all__ = [
@@ -62,8 +61,6 @@ __all__ = [
     "RelayTable",
     "Run",
     "Setting",
-    "TrackingEngine",
-    "TrackingTable",
     "World",
     "mean_groups",
     "of_answers",

@@ -466,7 +466,7 @@ class Engine(ABC):
     bytes_of_agent: ClassVar[float] = 130
     bytes_of_neighbour: ClassVar[float] = 16
     """Bytes of an agent's state at one epsilon in one lane, without its neighbours and for each:
-    measured of tracking and relay in single precision, to say beforehand whether a study fits."""
+    measured of relay in single precision, to say beforehand whether a study fits."""
 
     buffer: ClassVar[int] = BUFFER
     """Bytes of a chunk that suit it: few for compiled rounds, whose data stay in the cache; many

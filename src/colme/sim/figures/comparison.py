@@ -1,4 +1,4 @@
-"""Relay, tracking and Private-C-ColME beside the systems that came before, in two settings."""
+"""Relay and Private-C-ColME beside the systems that came before, in two settings."""
 
 from collections.abc import Mapping
 from math import inf
@@ -23,7 +23,7 @@ _NO_GRAPH = [
     {"name": "colme, restricted", "algorithm": "colme", "delta": 0.1, "restricted": True},
     {"algorithm": "private-colme"},
 ]
-_THESE = [{"name": "private-c-colme", "algorithm": "paper"}, {"algorithm": "tracking"}]
+_THESE = [{"name": "private-c-colme", "algorithm": "paper"}]
 
 RECORDED = 80
 """Rounds, evenly spaced on a log scale."""

@@ -48,14 +48,6 @@ from colme.sim.kernel.large import (
     new_large_state,
     squared_errors,
 )
-from colme.sim.kernel.pooled import advance as advance_pool
-from colme.sim.kernel.pooled import answer as answer_pool
-from colme.sim.kernel.pooled_arrays import (
-    blocks_by_round,
-    draw_units,
-    new_pool,
-    new_pool_state,
-)
 from colme.sim.kernel.recording import new_kernel_record
 from colme.sim.kernel.releases import advance_releases, most_in, new_plan, new_releases
 from colme.sim.kernel.rounds import (
@@ -92,15 +84,11 @@ __all__ = [
     "Rules",
     "RunningMeans",
     "Truth",
-    "advance_pool",
     "advance_releases",
     "advance_span",
     "aligned",
-    "answer_pool",
     "at_most",
-    "blocks_by_round",
     "draw",
-    "draw_units",
     "edge_totals",
     "edges_within",
     "form_of",
@@ -110,8 +98,6 @@ __all__ = [
     "new_kernel_record",
     "new_large_state",
     "new_plan",
-    "new_pool",
-    "new_pool_state",
     "new_releases",
     "new_schedule",
     "new_state",

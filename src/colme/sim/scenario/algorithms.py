@@ -10,7 +10,6 @@ from colme.config import KindBy, validated
 from colme.errors import ConfigError, one_of
 from colme.protocol.algorithm import Algorithm
 from colme.protocol.rounds.paper import Paper
-from colme.protocol.rounds.tracking import Tracking
 from colme.relay import Relay
 from colme.rules.consensus import stepped_alpha, theorem_alpha
 from colme.rules.decision import RULES, DecisionRule
@@ -84,12 +83,10 @@ def _fields_of(algorithm: Algorithm) -> dict[str, Any]:
             names = {stepped_alpha: "stepped", theorem_alpha: "theorem"}
             if alpha in names:
                 return {"algorithm": "paper", "rule": rule, "alpha": names[alpha]}
-        case Tracking(release_squares=squares):
-            return {"algorithm": "tracking", "variance": "released" if squares else "known"}
         case Relay(release_squares=squares, capacity=capacity):
             variance = "released" if squares else "known"
             return {"algorithm": "relay", "variance": variance, "capacity": capacity}
-    expected = "Paper with one of its own alphas and a known variance, Tracking or Relay"
+    expected = "Paper with one of its own alphas, or Relay"
     raise ConfigError("algorithm", algorithm, expected)
 
 

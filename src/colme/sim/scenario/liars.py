@@ -22,8 +22,8 @@ class Lying(Table):
     count_times: float = Field(1.0, ge=1, lt=inf)
     """They claim so many times the samples they have, and the precision that goes with it.
 
-    Rules of the paper and of tracking look at that precision, and take the smaller count of two for
-    the time of a test. The paper's weights know no precision, tracking's believe `HEAVIEST`.
+    The paper's rules look at that precision, and take the smaller count of two for the time of a
+    test. Its weights know no precision.
     """
     no_variance: bool = False
     """They claim that their releases have none; in rounds that makes them harder to accept."""

@@ -21,9 +21,8 @@ def rounding(scenario: Scenario) -> float:
 
     A consensus value moves by about sigma t^-1/2 in t / 10 rounds. Where a step of that is not much
     more than the spacing of the numbers around it, rounding is not random and adds up. Measured,
-    the error of an oracle rises by 1.2 times the square of this at degree 20; that of tracking, in
-    the paper's setting, by less than chance has it: 0.2% at degree 20, 0.7% at degree 60. On a
-    complete graph all round alike: by 10 and 150 times the square of half of this.
+    the error of an oracle rises by 1.2 times the square of this at degree 20. On a complete graph
+    all round alike: by 10 times the square of half of this.
     """
     degree = max(scenario.graph.mean_degree(scenario.agents, one) for one in scenario.graph.degrees)
     dense = 2 if degree > DENSE * (scenario.agents - 1) else 1

@@ -17,8 +17,8 @@ LANE = 200
 def room_for(scenario: Scenario, threads: int | None = None) -> int:
     """Bytes, about: those of the batches that are computed at once.
 
-    Measured of paper, tracking and relay with 100,000 agents at degrees 5 and 20, it is at most 1.6
-    times what was taken, and at least 0.9 times.
+    Measured of paper and relay with 100,000 agents at degrees 5 and 20, it is at most 1.6 times
+    what was taken, and at least 0.9 times.
     """
     lanes = runs_of_a_graph(scenario.runs)
     batches = -(-scenario.runs // lanes) * len(scenario.graph.degrees)
