@@ -17,16 +17,15 @@ from rich.table import Table
 
 from colme.cli import running
 from colme.cli.folder import Folder, Force
-from colme.cli.running import Out, Seed, ThreadsIfAsked
+from colme.cli.running import Out, Seed, Threads
 from colme.cli.tables import show
-from colme.cli.workers import Cluster, processes
+from colme.cli.workers import Cluster
 from colme.privacy.words import level
 from colme.report import curves, style
 from colme.report.style import CLASS_IDEAL, IDEAL, LOCAL, Pen
 from colme.sim.figures import PAPER
 from colme.sim.figures.comparison import over_all_rounds
 from colme.sim.scenario import Scenario
-from colme.sim.study import work
 from research.readings import bytes_per_edge
 
 RUNS = 128
@@ -46,7 +45,6 @@ ALGORITHMS = [
 
 
 def figure3(
-    context: typer.Context,
     out: Out,
     quick: Annotated[
         bool,
@@ -57,7 +55,7 @@ def figure3(
     ] = False,
     runs: Annotated[int | None, typer.Option(help=f"Runs.  {RUNS} if not given.", min=2)] = None,
     seed: Seed = 1,
-    threads: ThreadsIfAsked = None,
+    threads: Threads = None,
     cluster: Cluster = None,
     force: Force = False,
 ) -> None:
@@ -71,8 +69,6 @@ def figure3(
     running.require_one(threads, cluster)
     asked = {"command": "research figure3", "runs": runs, "seed": seed, "rounds": scenario.rounds}
     folder = Folder.claim(out, asked, results=["figure3.nc"], force=force)
-    if threads is None and cluster is None:
-        cluster = processes(context, work(scenario))
     dataset = running.run(
         scenario, out=out, threads=threads, cluster=cluster, label="figure 3", name="figure3"
     )

@@ -17,13 +17,13 @@ from rich.text import Text
 
 from colme.cli import running
 from colme.cli.folder import Folder, Force
-from colme.cli.running import Out, Seed, ThreadsIfAsked
+from colme.cli.running import Out, Seed, Threads
 from colme.cli.tables import show
-from colme.cli.workers import Cluster, Workers, processes
+from colme.cli.workers import Cluster, Workers
 from colme.errors import ConfigError
 from colme.report import style
 from colme.sim.scenario import Scenario
-from colme.sim.study import Checkpoint, work
+from colme.sim.study import Checkpoint
 from research import cells
 from research.readings import ERRORS, Verdict
 
@@ -41,7 +41,6 @@ _COLUMNS = ("cell", "what", "measured", "bar", "goal", "verdict")
 
 
 def harm(
-    context: typer.Context,
     out: Out,
     quick: Annotated[
         bool, typer.Option("--quick", help=f"A few cells, {cells.QUICK_RUNS} runs each.")
@@ -50,7 +49,7 @@ def harm(
         str | None, typer.Option(help="Cells that have this in their name.", metavar="WORD")
     ] = None,
     seed: Seed = 1,
-    threads: ThreadsIfAsked = None,
+    threads: Threads = None,
     cluster: Cluster = None,
     force: Force = False,
 ) -> None:
@@ -66,8 +65,6 @@ def harm(
     asked = {"command": "research harm", "quick": quick, "only": only, "seed": seed}
     running.require_one(threads, cluster)
     folder = Folder.claim(out, asked, results=[MARKDOWN, DATA, PICTURE], force=force)
-    if threads is None and cluster is None:
-        cluster = processes(context, sum(work(row.scenario) for row in chosen))
     console = running.wide_console()
     lines: list[Verdict] = []
     for number, row in enumerate(chosen, start=1):

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # for those who check types; what makes a name one of the package's is `_HOMES`
     from colme.graph import Graph as Graph
-    from colme.inference.answer import Own as Own
-    from colme.inference.answer import Posterior as Posterior
-    from colme.inference.answer import posterior as posterior
+    from colme.inference.tables import Own as Own
+    from colme.inference.tables import Posterior as Posterior
+    from colme.inference.tables import posterior as posterior
     from colme.network import Network as Network
     from colme.node.node import Node as Node
     from colme.plan.forecast import Forecast as Forecast
@@ -47,9 +47,9 @@ _HOMES = {
     "Node": "colme.node.node",
     "OptimisticDistance": "colme.rules.decision",
     "Oracle": "colme.rules.decision",
-    "Own": "colme.inference.answer",
+    "Own": "colme.inference.tables",
     "Paper": "colme.protocol.rounds.paper",
-    "Posterior": "colme.inference.answer",
+    "Posterior": "colme.inference.tables",
     "PowerTheta": "colme.rules.decision",
     "Profile": "colme.rules.release",
     "Prospect": "colme.theory",
@@ -64,7 +64,7 @@ _HOMES = {
     "TightBernstein": "colme.rules.decision",
     "forecast": "colme.plan.forecast",
     "paper_theta": "colme.rules.decision",
-    "posterior": "colme.inference.answer",
+    "posterior": "colme.inference.tables",
     "simulate": "colme.sim.study",
     "study": "colme.studies.studying",
 }

@@ -8,10 +8,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-import typer
-from typer.main import get_command
 
-from colme.cli import workers
 from colme.cli.app import BAD_INPUT, INTERRUPTED, run
 from colme.sim.study import cluster, load
 from support.elsewhere import PATIENCE, until
@@ -75,28 +72,6 @@ def test_nothing_of_it_is_imported_unless_it_is_asked_for() -> None:
     code = "import sys, colme.cli.simulate; print('distributed' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout == "False\n"
-
-
-@pytest.mark.parametrize(
-    ("cores", "work", "extra", "expected"),
-    [
-        (4, 10**9, True, "local:4"),
-        (64, 10**9, True, "local:8"),
-        (4, 10**9, False, None),
-        (1, 10**9, True, None),
-        (4, 1_000, True, None),
-    ],
-    ids=["much", "more cores than batches", "no extra", "one core", "little"],
-)
-def test_where_nobody_says_who_computes_processes_do_what_is_worth_it(
-    cores: int, work: int, extra: bool, expected: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(os, "cpu_count", lambda: cores)
-    monkeypatch.setattr(workers, "find_spec", lambda _: extra or None)
-    context = typer.Context(get_command(typer.Typer(callback=lambda: None)))
-    with context:
-        found = workers.processes(context, work)
-        assert (found and found.where) == expected
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from colme.errors import ConfigError
-from colme.experiment.streams import Stream, generator
+from colme.experiment.streams import RandomStream, generator
 from colme.explore import society as room
 from colme.explore.beliefs import Beliefs
 from colme.explore.choices import Choices
@@ -30,9 +30,9 @@ def test_undisturbed_it_is_the_network_of_the_library(algorithm: str) -> None:
     choices = society.choices
     network = Network(
         [type(agent)(agent.settings) for agent in society.agents],
-        SeededLaplace(generator(choices.seed, Stream.EXPLORER_NOISE)),
+        SeededLaplace(generator(choices.seed, RandomStream.EXPLORER_NOISE)),
     )
-    drawn = generator(choices.seed, Stream.EXPLORER_SAMPLES)
+    drawn = generator(choices.seed, RandomStream.EXPLORER_SAMPLES)
     half = choices.sigma * 3**0.5
     for _ in range(40):
         samples = society.truth + drawn.uniform(-half, half, choices.agents)

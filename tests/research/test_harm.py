@@ -1,18 +1,13 @@
 """`python -m research harm`: its cells, what it writes, and that it goes on where it stopped."""
 
 import json
-import os
 from collections.abc import Sequence
-from concurrent.futures import Executor
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
-from colme.cli import workers
 from colme.cli.app import run_app
 from colme.sim.scenario import Scenario
-from colme.sim.study import on_cluster
 from research import cells, harm
 from research.__main__ import app
 from research.cells import Row
@@ -61,26 +56,6 @@ def research(arguments: Sequence[str]) -> int:
 def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(cells, "rows", lambda **_: iter(ROWS))
     return tmp_path / "harm"
-
-
-@pytest.mark.slow
-def test_where_nobody_says_who_computes_harm_is_the_same_from_processes(
-    out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    monkeypatch.setattr(workers, "WORTH_PROCESSES", 1)
-    started = []
-
-    def noted(where: str) -> AbstractContextManager[Executor]:
-        started.append(where)
-        return on_cluster(where)
-
-    monkeypatch.setattr(workers, "on_cluster", noted)
-    assert research(["harm", "--out", str(out)]) == 0
-    assert started == ["local:2"]
-    assert research(["harm", "--out", str(tmp_path / "one"), "--threads", "1"]) == 0
-    assert (out / "harm.json").read_bytes() == (tmp_path / "one" / "harm.json").read_bytes()
-    assert len(started) == 1
 
 
 def test_harm_is_a_table_for_people_and_for_programs(

@@ -20,15 +20,6 @@ if TYPE_CHECKING:  # `--help` of commands that share these options waits for no 
 Out = Annotated[Path, typer.Option(help="Folder for figure and data.")]
 Seed = Annotated[int, typer.Option(help="Same seed, same numbers.", min=0)]
 Threads = Annotated[int | None, typer.Option(help="Threads.  All cores if not given.", min=1)]
-ThreadsIfAsked = Annotated[
-    int | None,
-    typer.Option(
-        help="Threads.  If not given, a process for each core where the extra 'cluster' is"
-        " installed: its answers are slow on threads.",
-        min=1,
-    ),
-]
-"""Where `processes` compute what relay answers."""
 
 WIDTH = 140
 """Of tables that go to a file."""

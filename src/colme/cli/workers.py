@@ -1,10 +1,8 @@
 """`--cluster`: who computes, where it is not this process."""
 
-import os
 import warnings
 from concurrent.futures import Executor
 from contextlib import ExitStack
-from importlib.util import find_spec
 from types import TracebackType
 from typing import Annotated, Self
 
@@ -53,25 +51,6 @@ class Workers:
         trace: TracebackType | None,
     ) -> bool | None:
         return self._opened.__exit__(kind, error, trace)
-
-
-WORTH_PROCESSES = 300_000
-"""Run-rounds: of relay half a minute, and to start processes takes ten seconds."""
-
-
-MOST_PROCESSES = 8
-"""The batches of Figure 3: more would have nothing to do, and each takes half a gigabyte."""
-
-
-def processes(context: typer.Context, work: int) -> Workers | None:
-    """One for each core, for what is Python for the most part: threads would wait for each other.
-
-    None where so many run-rounds are not worth it, or the extra `cluster` is not there.
-    """
-    cores = min(os.cpu_count() or 1, MOST_PROCESSES)
-    if cores == 1 or work < WORTH_PROCESSES or find_spec("distributed") is None:
-        return None
-    return context.with_resource(Workers(f"local:{cores}"))
 
 
 def _until_the_end(context: typer.Context, workers: Workers | None) -> Workers | None:

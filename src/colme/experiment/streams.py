@@ -15,7 +15,7 @@ from numpy.random import Generator, SeedSequence
 
 
 @unique
-class Stream(IntEnum):
+class RandomStream(IntEnum):
     """What is drawn from a stream, and the indices that go with it."""
 
     # Scenarios. 3 and 4 were the block noise of an algorithm that is retired.
@@ -66,11 +66,11 @@ class Stream(IntEnum):
     """samples: boards drawn at that count"""
 
 
-def generator(seed: int, stream: Stream, *index: int) -> Generator:
+def generator(seed: int, stream: RandomStream, *index: int) -> Generator:
     """Return the generator of a stream, at its beginning."""
     return np.random.default_rng(sequence(seed, stream, *index))
 
 
-def sequence(seed: int, stream: Stream, *index: int) -> SeedSequence:
+def sequence(seed: int, stream: RandomStream, *index: int) -> SeedSequence:
     """Return the seed of a stream, for generators that are not numpy's."""
     return SeedSequence([seed, stream, *index])

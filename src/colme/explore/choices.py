@@ -9,7 +9,7 @@ from pydantic import Field
 
 from colme import __version__
 from colme.config import Table
-from colme.experiment.streams import Stream, generator
+from colme.experiment.streams import RandomStream, generator
 from colme.sim.scenario import Scenario
 
 MOST_IN_A_NETWORK = 60
@@ -74,7 +74,7 @@ class Choices(Table):
         """The class of each agent, in an order that says nothing of who is whose neighbour."""
         first = max(round(self.largest * self.agents), -(-self.agents // self.classes))
         others = [1 + number % (self.classes - 1) for number in range(self.agents - first)]
-        lots = generator(self.seed, Stream.EXPLORER_CLASSES)
+        lots = generator(self.seed, RandomStream.EXPLORER_CLASSES)
         return [int(one) for one in lots.permutation([0] * first + others)]
 
     def scenario(self) -> Scenario:

@@ -17,8 +17,7 @@ from colme.errors import ColmeError, ConfigError
 from colme.explore.beliefs import Beliefs
 from colme.explore.choices import Choices, fitted
 from colme.explore.curves import Curves, DrawnCurve, growing
-from colme.explore.letters import Letter
-from colme.explore.society import MOST_ROUNDS, Society
+from colme.explore.society import MOST_ROUNDS, Letter, Society
 from colme.sim.study import Stopped
 
 Shown = Mapping[str, Any]

@@ -1,21 +1,26 @@
-"""One network of real agents to play with: step it, kill an agent, cut it in two, make one lie."""
+"""One network of real agents to play with: step it, kill an agent, cut it in two, make one lie.
+
+Every message that leaves an agent is stored in words, beside the exact mean that stays inside.
+"""
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import assert_never
 
 import numpy as np
 
 from colme.errors import ConfigError
-from colme.experiment.streams import Stream, generator
+from colme.experiment.streams import RandomStream, generator
 from colme.explore.choices import Choices, for_network
-from colme.explore.letters import Letter, Said, said
 from colme.network import Network
 from colme.privacy.ledger import Ledger
 from colme.privacy.mechanism import SeededLaplace
 from colme.protocol.agent import Agent
+from colme.protocol.board.messages import DigestMessage, RecordsMessage
+from colme.protocol.board.record import Record
 from colme.protocol.events import Begin, Deadline, Effects, Received, Returned
-from colme.protocol.messages import Message
+from colme.protocol.messages import ConsensusMessage, Message, ReleaseMessage, SizeMessage
 from colme.protocol.rounds.state import Phase
 
 MOST_ROUNDS = 2000
@@ -23,6 +28,28 @@ MOST_ROUNDS = 2000
 
 Edge = tuple[int, int]
 """The smaller agent first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a message says."""
+
+    words: str
+    released: float | None = None
+    """The sender's own released mean, where the message has it."""
+    count: int = 0
+    """The samples that it is of: the first so many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """A message that left an agent, to one neighbour or to several alike."""
+
+    round: int
+    to: tuple[str, ...]
+    said: Said
+    exact: float | None
+    """The mean of the same samples without noise, which stays inside; None where none is told."""
 
 
 @dataclass(slots=True)
@@ -60,8 +87,8 @@ class Society:
         self.cut: set[Edge] = set()
         self.crossed: set[Edge] = set()
         """Over which something came in the last round."""
-        self._generator = generator(self.choices.seed, Stream.EXPLORER_SAMPLES)
-        self._noise = SeededLaplace(generator(self.choices.seed, Stream.EXPLORER_NOISE))
+        self._generator = generator(self.choices.seed, RandomStream.EXPLORER_SAMPLES)
+        self._noise = SeededLaplace(generator(self.choices.seed, RandomStream.EXPLORER_NOISE))
         profile = replace(scenario.profiles()[0][0][0], bounds=self.choices.common_bounds)
         network = Network.from_graph(
             graph, profile=profile, noise=self._noise, algorithm=self.choices.algorithm
@@ -193,3 +220,35 @@ class Society:
 
 def _edge(a: int, b: int) -> Edge:
     return (a, b) if a < b else (b, a)
+
+
+def said(message: Message, sender: str, names: Mapping[str, str]) -> Said:
+    """In words; `names` are those of origins, the sender's own among them."""
+    match message:
+        case ReleaseMessage(release=release):
+            if release is None:
+                return Said("nothing released yet")
+            return Said(f"released mean of {release.count} samples", release.mean, release.count)
+        case SizeMessage(size=size, accepts=accepts):
+            return Said(f"{size} look alike here; you {'do' if accepts else 'do not'}")
+        case ConsensusMessage(value=value):
+            return Said(f"consensus value {value:.4g}")
+        case RecordsMessage(entries=entries):
+            return _records(entries, sender, names)
+        case DigestMessage(answer=answer):
+            return Said("digest: which records I hold" + (", as asked" if answer else ""))
+        case _:
+            assert_never(message)
+
+
+def _records(entries: tuple[object, ...], sender: str, names: Mapping[str, str]) -> Said:
+    known = [(names.get(one.origin, "?"), one) for one in entries if isinstance(one, Record)]
+    own = next((one for name, one in known if name == sender), None)
+    others = sorted(
+        (name for name, _ in known if name != sender), key=lambda name: (len(name), name)
+    )
+    passed_on = f"passes on {len(others)}: of {', '.join(others)}" if others else ""
+    if own is None:
+        return Said(passed_on or "a proof that somebody signed two records")
+    mine = f"its record, the released mean of {own.count} samples"
+    return Said(f"{mine}; {passed_on}" if passed_on else mine, own.mean, own.count)

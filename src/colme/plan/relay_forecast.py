@@ -12,11 +12,11 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from colme.experiment.streams import Stream, generator
+from colme.experiment.streams import RandomStream, generator
 from colme.graph import Graph
 from colme.inference.answers import Owners, answers
 from colme.inference.compiled import bring_compiler
-from colme.inference.table import shares, tabulated
+from colme.inference.tables import shares, tabulated
 from colme.plan.question import FloatArray, IntArray, Question
 from colme.rules.release import laplace_scale
 from colme.rules.weighing import WeighedBlocks, blend, blocks
@@ -37,7 +37,7 @@ class Expected:
 def relay(question: Question, count: int, *, draws: int, seed: int) -> Expected:
     """MSE / Local of relay when everybody has so many samples."""
     bring_compiler()
-    drawn = generator(seed, Stream.FORECAST, count)
+    drawn = generator(seed, RandomStream.FORECAST, count)
     rows = np.array([_board(question, count, drawn) for _ in range(draws)])
     return _adjusted(rows[:, 0], rows[:, 1:])
 

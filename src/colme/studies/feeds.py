@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from colme.experiment.streams import Stream, generator
+from colme.experiment.streams import RandomStream, generator
 from colme.graph import IntArray
 from colme.studies.inquiry import Inquiry, fed_rows
 from colme.studies.sites import FloatArray
@@ -33,7 +33,7 @@ class Resampled(SiteFeed):
         self._sizes = sites.counts
         self._starts = np.cumsum(self._sizes) - self._sizes
         self._generators = [
-            generator(question.seed, Stream.STUDY_ROWS, number) for number in numbers
+            generator(question.seed, RandomStream.STUDY_ROWS, number) for number in numbers
         ]
         shape = len(sites.names), len(numbers)
         self._total = np.zeros(shape)
@@ -66,7 +66,7 @@ class Replayed(SiteFeed):
         self.truth, self.blur = np.zeros(shape), np.zeros(shape)
         self._totals = np.zeros((int(fed.sum()), len(numbers)))
         for run, number in enumerate(numbers):
-            lots = generator(question.seed, Stream.STUDY_HALVES, number)
+            lots = generator(question.seed, RandomStream.STUDY_HALVES, number)
             for a, values in enumerate(sites.values):
                 chosen = np.zeros(values.size, np.bool_)
                 chosen[lots.choice(values.size, int(fed[a]), replace=False)] = True

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from colme.experiment.streams import Stream, generator
+from colme.experiment.streams import RandomStream, generator
 from colme.graph import IntArray
 from colme.sim.engines import (
     AlgorithmTable,
@@ -99,7 +99,7 @@ class Fed:
         )
         self._before = np.zeros((2, agents, world.runs))
         self._generators = (
-            [generator(question.seed, Stream.STUDY_NOISE, run) for run in world.numbers]
+            [generator(question.seed, RandomStream.STUDY_NOISE, run) for run in world.numbers]
             if noisy
             else []
         )
@@ -129,7 +129,7 @@ def _asking(table: AlgorithmTable, question: Inquiry, first: int) -> AlgorithmTa
     sites, lanes = len(question.sites.names), lanes_for(question.runs)
     batches = -(-question.runs // lanes)
     number = min(sites, max(ASKED, -(-sites // batches)))
-    turns = generator(question.seed, Stream.STUDY_EVALUATED).permutation(sites)
+    turns = generator(question.seed, RandomStream.STUDY_EVALUATED).permutation(sites)
     chosen = np.roll(turns, -(first // lanes) * number)[:number]
     return table.model_copy(update={"measured": sorted(chosen.tolist())})
 
@@ -150,7 +150,7 @@ def _engines(world: World, tables: Sequence[AlgorithmTable], levels: int) -> lis
 def _world(question: Inquiry, rounds: IntArray, numbers: range) -> World:
     """Every site with a mean of its own; nothing else is told apart."""
     sites, paces = question.sites, question.paces
-    graph = question.links.draw([question.seed, Stream.STUDY_GRAPH, numbers[0]])
+    graph = question.links.draw([question.seed, RandomStream.STUDY_GRAPH, numbers[0]])
     setting = Setting(
         agents=graph.agents,
         degree=float(graph.degrees.mean()),

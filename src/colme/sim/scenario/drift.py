@@ -10,7 +10,7 @@ from numpy.random import Generator
 from pydantic import Field
 
 from colme.config import KindBy, Table
-from colme.experiment.streams import Stream, generator
+from colme.experiment.streams import RandomStream, generator
 from colme.graph import IntArray
 from colme.sim.engines import Course, FloatArray
 
@@ -49,7 +49,7 @@ class Jump(Drift):
         """Drawn before the first round."""
         by = np.zeros(means.shape)
         for lane, run in enumerate(runs):
-            lots = generator(seed, Stream.JUMP, run)
+            lots = generator(seed, RandomStream.JUMP, run)
             agents = len(means)
             movers = lots.choice(agents, round(self.share * agents), replace=False)
             moved = self.by if self.by is not None else _elsewhere(means[:, lane], lots)
@@ -79,7 +79,7 @@ class Walk(Drift):
         def steps(block: int) -> FloatArray:
             return np.stack(
                 [
-                    generator(seed, Stream.WALK, run, block).normal(
+                    generator(seed, RandomStream.WALK, run, block).normal(
                         scale=self.step, size=(BLOCK, agents)
                     )
                     for run in runs

@@ -13,7 +13,7 @@ from pydantic import Field, TypeAdapter, ValidationError, model_validator
 from colme import plugins
 from colme.config import Table, first_of, plain, read_toml
 from colme.errors import ConfigError
-from colme.experiment.streams import Stream, generator
+from colme.experiment.streams import RandomStream, generator
 from colme.graph import Graph, IntArray
 from colme.rules.release import Profile, largest_variance
 from colme.sim.engines import BoolArray, FloatArray
@@ -341,26 +341,26 @@ class Scenario(Table):
             return np.asarray(self.classes)
         if isinstance(self.means, DrawnMeans):
             return np.zeros(self.agents, np.int64)
-        drawn = generator(self.seed, Stream.CLASSES, run)
+        drawn = generator(self.seed, RandomStream.CLASSES, run)
         return random_classes(self.agents, len(self.means), drawn)
 
     def draw_means(self, run: int) -> FloatArray:
         """Everybody's mean at the beginning of one run."""
         if isinstance(self.means, DrawnMeans):
-            return self.means.draw(self.agents, generator(self.seed, Stream.MEANS, run))
+            return self.means.draw(self.agents, generator(self.seed, RandomStream.MEANS, run))
         return np.asarray(self.means)[self.draw_classes(run)]
 
     def draw_honest(self, run: int) -> BoolArray:
         """Who does not lie, in one run."""
         honest = np.ones(self.agents, np.bool_)
         if self.liars is not None:
-            lots = generator(self.seed, Stream.LIARS, run)
+            lots = generator(self.seed, RandomStream.LIARS, run)
             honest[lots.choice(self.agents, self.liars.among(self.agents), replace=False)] = 0
         return honest
 
     def draw_graph(self, degree: int, batch: int) -> Graph:
         """The graph that a batch of runs shares."""
-        drawn = generator(self.seed, Stream.GRAPH, degree, batch)
+        drawn = generator(self.seed, RandomStream.GRAPH, degree, batch)
         return self.graph.draw(self.agents, degree, drawn)
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from colme import theory
-from colme.experiment.streams import Stream, sequence
+from colme.experiment.streams import RandomStream, sequence
 from colme.graph import IntArray
 from colme.sim.engines import (
     AlgorithmTable,
@@ -137,7 +137,7 @@ class Study:
             return None
         half_range = self.setting.profiles[0][0][0].half_range
         keys = [
-            sequence(scenario.seed, Stream.LIES, run).generate_state(1, np.uint64)[0]
+            sequence(scenario.seed, RandomStream.LIES, run).generate_state(1, np.uint64)[0]
             for run in world.numbers
         ]
         return Liars(

@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from colme.errors import ConfigError
-from colme.experiment.streams import Stream, generator
+from colme.experiment.streams import RandomStream, generator
 from colme.graph import IntArray
 from colme.protocol.board.board import CAPACITY
 from colme.rules.weighing import WeighedBlocks
@@ -109,7 +109,7 @@ class RelayEngine(Engine):
         seed, agents = world.setting.seed, world.graph.agents
         # Runs of a batch share keys, as they share a graph: all release in the same rounds.
         batch = world.numbers[0]
-        names = draw_origins(agents, generator(seed, Stream.KEYS, batch))
+        names = draw_origins(agents, generator(seed, RandomStream.KEYS, batch))
         self._runs: dict[Cell, RelayRun] = {}
         for table, level in entrants:
             assert isinstance(table, RelayTable)
@@ -127,7 +127,7 @@ class RelayEngine(Engine):
         kinds = 2 if any(run.squares for run in runs) else 1
         # They depend on nothing but seed, run, agent and block, so that all epsilons see the same.
         self._units = np.zeros((kinds, blocks, agents, world.runs), np.float32)
-        streams = (Stream.NOISE, Stream.NOISE_OF_SQUARES)[:kinds]
+        streams = (RandomStream.NOISE, RandomStream.NOISE_OF_SQUARES)[:kinds]
         for kind, stream in enumerate(streams):
             for lane, run in enumerate(world.numbers):
                 drawn = generator(seed, stream, run).laplace(size=(blocks, agents))

@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from colme.experiment.streams import Stream, generator
+from colme.experiment.streams import RandomStream, generator
 from colme.graph import IntArray
 from colme.inference.answers import Owners, Releases, answers
 from colme.inference.mixture import Models
-from colme.inference.table import LARGEST_COUNT, shares, tabulated
+from colme.inference.tables import shares, tabulated
+from colme.inference.tuning import TUNING
 from colme.protocol.board.record import RECORD_SIZE, weighed_blocks
 from colme.rules.interval import believed_variance
 from colme.rules.weighing import claimed
@@ -56,7 +57,7 @@ class RelayRun:
     ) -> None:
         setting, graph = world.setting, world.graph
         self._world, self.squares = world, squares
-        lots = generator(setting.seed, Stream.EVALUATED, world.numbers[0], 0)
+        lots = generator(setting.seed, RandomStream.EVALUATED, world.numbers[0], 0)
         is_evaluated = _evaluated_agents(evaluated, lots, world)
         # All who hold the same board as an agent that was drawn answer too: most of them need no
         # fit of their own. Whether variances are known must make no difference here: tables that
@@ -246,7 +247,7 @@ class RelayRun:
         variance = square = np.full(origins.size, np.nan)
         if lies is not None:
             counts = lies.counts(counts, origins, lane)
-        most = LARGEST_COUNT * median_low(counts.tolist() or [1])
+        most = TUNING.largest_count * median_low(counts.tolist() or [1])
         for i in np.flatnonzero((counts > most) | (counts != true_counts)).tolist():
             believed = claimed(self._schedules[origins[i]], min(int(counts[i]), most))
             made_of[:, i] = shares(believed)
@@ -282,7 +283,7 @@ def _evaluated_agents(evaluated: int | list[int], lots: Generator, world: World)
         return np.repeat(np.isin(np.arange(agents), evaluated)[:, None], runs, axis=1)
     drawn = lots.choice(agents, evaluated, replace=False)
     # From a stream of its own: `lots` goes on as it would without dishonest agents.
-    spare = generator(world.setting.seed, Stream.EVALUATED, world.numbers[0], 1)
+    spare = generator(world.setting.seed, RandomStream.EVALUATED, world.numbers[0], 1)
     order = np.append(drawn, spare.permutation(np.setdiff1d(np.arange(agents), drawn)))
     honest = world.honest[order]
     found = np.zeros(honest.shape, np.bool_)
