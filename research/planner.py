@@ -7,8 +7,8 @@ with its standard error over graphs. docs/planner.md has the result.
 from collections.abc import Mapping
 from typing import Any
 
-from colme.planner import AlgorithmName, Question
-from colme.planner.prediction import expected
+from colme.plan.forecast import expected
+from colme.plan.question import AlgorithmName, Question
 from colme.sim.scenario import Scenario
 from colme.sim.simulation import simulate
 

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # for those who check types; what makes a name one of the package's is `_HOMES`
     from colme.graph import Graph as Graph
-    from colme.inference.answer import Own as Own
-    from colme.inference.answer import Posterior as Posterior
-    from colme.inference.answer import posterior as posterior
+    from colme.inference.tables import Own as Own
+    from colme.inference.tables import Posterior as Posterior
+    from colme.inference.tables import posterior as posterior
     from colme.network import Network as Network
     from colme.node.node import Node as Node
-    from colme.planner import Forecast as Forecast
-    from colme.planner import Question as Question
-    from colme.planner import forecast as forecast
+    from colme.plan.forecast import Forecast as Forecast
+    from colme.plan.forecast import forecast as forecast
+    from colme.plan.question import Question as Question
     from colme.privacy.mechanism import SecureLaplace as SecureLaplace
     from colme.privacy.mechanism import SeededLaplace as SeededLaplace
     from colme.protocol.agent import Agent as Agent
@@ -41,19 +41,19 @@ _HOMES = {
     "Agent": "colme.protocol.agent",
     "Bernstein": "colme.rules.decision",
     "DecisionRule": "colme.rules.decision",
-    "Forecast": "colme.planner",
+    "Forecast": "colme.plan.forecast",
     "Graph": "colme.graph",
     "Network": "colme.network",
     "Node": "colme.node.node",
     "OptimisticDistance": "colme.rules.decision",
     "Oracle": "colme.rules.decision",
-    "Own": "colme.inference.answer",
+    "Own": "colme.inference.tables",
     "Paper": "colme.protocol.rounds.paper",
-    "Posterior": "colme.inference.answer",
+    "Posterior": "colme.inference.tables",
     "PowerTheta": "colme.rules.decision",
     "Profile": "colme.rules.release",
     "Prospect": "colme.theory",
-    "Question": "colme.planner",
+    "Question": "colme.plan.question",
     "Relay": "colme.relay",
     "Release": "colme.rules.release",
     "Scenario": "colme.sim.scenario",
@@ -62,9 +62,9 @@ _HOMES = {
     "Settings": "colme.protocol.settings",
     "ThresholdRule": "colme.rules.decision",
     "TightBernstein": "colme.rules.decision",
-    "forecast": "colme.planner",
+    "forecast": "colme.plan.forecast",
     "paper_theta": "colme.rules.decision",
-    "posterior": "colme.inference.answer",
+    "posterior": "colme.inference.tables",
     "simulate": "colme.sim.simulation",
     "study": "colme.studies.study",
 }

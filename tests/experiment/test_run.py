@@ -115,7 +115,7 @@ def test_a_full_disk_at_the_end_loses_no_part(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     for kind, make in EXPERIMENTS.items():
-        experiment: Any = make()
+        experiment: Any = make()  # type: ignore[operator]
         out = tmp_path / kind
         with monkeypatch.context() as patch:
             patch.setattr(type(experiment), "save", full)

@@ -34,7 +34,7 @@ def test_answers_do_not_import_numba_unless_it_is_asked_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     pytest.importorskip("numba")
-    code = "import sys, colme.inference.answer; from colme.inference.compiled import bring_compiler"
+    code = "import sys, colme.inference.tables; from colme.inference.compiled import bring_compiler"
     assert run(f"{code}; print('numba' in sys.modules)") == "False"
     assert run(f"{code}; bring_compiler(); print('numba' in sys.modules)") == "True"
     monkeypatch.setattr(module, "find_spec", lambda name: None)
@@ -85,7 +85,7 @@ def test_compiled_functions_call_those_of_their_own_folder_only(package: str) ->
     found = 0
     for file in pkgutil.iter_modules(folder.__path__):
         for name, one in vars(importlib.import_module(f"{package}.{file.name}")).items():
-            if isinstance(one, dispatchers) and file.name != "pooled":  # it sees to rules itself
+            if isinstance(one, dispatchers):
                 found += 1
                 source = Path(one.py_func.__code__.co_filename)
                 assert source.parent == Path(folder.__path__[0]), (name, source)

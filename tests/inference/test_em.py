@@ -7,6 +7,9 @@ import pytest
 
 from colme.inference.compiled import compiled
 from colme.inference.em import em
+from colme.inference.tuning import TUNING
+
+EM = TUNING.em
 
 
 @pytest.mark.parametrize("free", [False, True])
@@ -24,7 +27,7 @@ def test_compiled_and_plain_give_the_same_numbers(components: int, free: bool) -
         n = generator.integers(1, 4, agents).astype(float)
         start = np.linspace(0, 1, components)
         weights = np.full(components, 1 / components)
-        arguments = (x, v, n, start, weights, 0.1 if free else 0.0, free, 60, 1e-3)
+        arguments = (x, v, n, start, weights, 0.1 if free else 0.0, free, 60, 1e-3, EM)
         one, other = em(*arguments), fast(*arguments)
         sd = float(np.sqrt(v.min()))
         assert one[0] == pytest.approx(other[0], rel=1e-12, abs=1e-9)
@@ -39,7 +42,7 @@ def test_more_steps_never_make_it_worse() -> None:
     v = np.full(100, 0.01)
     x = generator.normal(0.5, 0.2, 100)
     n, start, weights = np.ones(100), np.array([0.4, 0.5, 0.6]), np.full(3, 1 / 3)
-    found = [em(x, v, n, start, weights, 0.01, True, steps, -inf)[0] for steps in range(1, 80)]
+    found = [em(x, v, n, start, weights, 0.01, True, steps, -inf, EM)[0] for steps in range(1, 80)]
     assert np.diff(found).min() >= -1e-6
     assert found[-1] > found[0]
 
@@ -49,8 +52,10 @@ def test_a_record_that_counts_twice_is_two_records() -> None:
     v = np.full(40, 0.01)
     x = generator.choice([0.2, 0.8], 40) + generator.normal(0, 0.1, 40)
     start, weights = np.array([0.0, 1.0]), np.full(2, 0.5)
-    twice = em(x, v, np.full(40, 2.0), start, weights, 0.0, False, 30, 1e-6)
-    both = em(np.tile(x, 2), np.tile(v, 2), np.ones(80), start, weights, 0.0, False, 30, 1e-6)
+    twice = em(x, v, np.full(40, 2.0), start, weights, 0.0, False, 30, 1e-6, EM)
+    both = em(
+        np.tile(x, 2), np.tile(v, 2), np.ones(80), start, weights, 0.0, False, 30, 1e-6, TUNING.em
+    )
     assert twice[0] == pytest.approx(both[0], rel=1e-12)
     np.testing.assert_allclose(twice[1], both[1], rtol=1e-12)
 
@@ -62,5 +67,7 @@ def test_no_spread_is_left_where_the_records_show_one(spread: float, found: floa
     x = generator.normal(0.5, np.sqrt(spread**2 + 0.005), 400)
     # Where there is none the records are a little nearer to each other than they say.
     v = np.full(400, 0.005 if spread else 0.006)
-    _, _, _, tau2 = em(x, v, np.ones(400), np.array([0.5]), np.ones(1), 0.0, True, 120, 1e-4)
+    _, _, _, tau2 = em(
+        x, v, np.ones(400), np.array([0.5]), np.ones(1), 0.0, True, 120, 1e-4, TUNING.em
+    )
     assert tau2 == pytest.approx(found, abs=3 * (0.015 * (2 / 400) ** 0.5 if spread else 1e-9))

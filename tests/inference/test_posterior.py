@@ -5,7 +5,7 @@ import pytest
 
 from colme.inference import posterior as posterior_module
 from colme.inference.mixture import Models, fit
-from colme.inference.posterior import Believers, moments
+from colme.inference.posterior import Queries, moments
 from support.plain_posterior import PlainModel, fitted, posterior
 from support.released import World, classes, variances, world
 
@@ -36,7 +36,7 @@ def test_all_at_once_by_subtraction_equals_one_by_one_over_the_others(
     models = fit(x, v)
     s2 = who.variance / who.count
     index = np.append(np.arange(AGENTS - 1), -1)
-    found = moments(x, v, models, Believers(index, who.mean, s2, 2 * who.half_range))
+    found = moments(x, v, models, Queries(index, who.mean, s2, 2 * who.half_range))
     for a in range(AGENTS):
         mean, variance = posterior(
             x.tolist(),
@@ -59,7 +59,7 @@ def test_the_whole_agrees_with_a_fit_by_plain_loops(count: int, epsilon: float, 
     made = standing(seed, count, epsilon, continuous=False)
     x, v, who = made.board.x, variances(made.board), made.owners
     s2 = who.variance / who.count
-    found = moments(x, v, fit(x, v), Believers(who.index, who.mean, s2, 2 * who.half_range))
+    found = moments(x, v, fit(x, v), Queries(who.index, who.mean, s2, 2 * who.half_range))
     models = fitted(x.tolist(), v.tolist(), largest=4)
     for a in range(0, AGENTS, 6):
         mean, variance = posterior(
@@ -81,11 +81,11 @@ def test_what_others_say_has_a_weight_from_nothing_to_one_and_classes_have_sizes
     for made in (early, late):
         x, v, who = made.board.x, variances(made.board), made.owners
         s2 = who.variance / who.count
-        found = moments(x, v, fit(x, v), Believers(who.index, who.mean, s2, 2 * who.half_range))
+        found = moments(x, v, fit(x, v), Queries(who.index, who.mean, s2, 2 * who.half_range))
         assert 0 <= found.trust.min() <= found.trust.max() <= 1
-        assert 1 <= found.alike.min() <= found.alike.max() <= AGENTS
+        assert 1 <= found.class_size.min() <= found.class_size.max() <= AGENTS
         trusts.append(found.trust)
-        sizes.append(found.alike)
+        sizes.append(found.class_size)
     assert trusts[0].mean() < 0.5 < 0.8 < trusts[1].mean()
     actual = (late.truth[:, None] == late.truth).sum(axis=1)
     assert np.abs(sizes[1] - actual).mean() < 1
@@ -98,11 +98,11 @@ def test_compiled_and_plain_believe_the_same(monkeypatch: pytest.MonkeyPatch) ->
         made = standing(1, count, 1.0, continuous=False)
         x, v, who = made.board.x, variances(made.board), made.owners
         s2 = who.variance / who.count
-        models, believers = fit(x, v), Believers(who.index, who.mean, s2, 2 * who.half_range)
-        fast = moments(x, v, models, believers)
+        models, queries = fit(x, v), Queries(who.index, who.mean, s2, 2 * who.half_range)
+        fast = moments(x, v, models, queries)
         with monkeypatch.context() as patch:
-            patch.setattr(posterior_module, "compiled", lambda function, *_: function)
-            plain = moments(x, v, models, believers)
+            patch.setattr(posterior_module, "compiled", lambda function: function)
+            plain = moments(x, v, models, queries)
         sd = float(np.sqrt(s2.min()))
         np.testing.assert_allclose(plain.shift, fast.shift, rtol=0, atol=1e-9 * sd)
         np.testing.assert_allclose(plain.variance, fast.variance, rtol=1e-9)

@@ -119,7 +119,7 @@ def test_an_older_record_is_noted_and_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_a_count_far_above_everybodys_is_noted(tmp_path: Path) -> None:
-    """It is taken: what it claims is capped where it counts (`inference.table`)."""
+    """It is taken: what it claims is capped where it counts (`inference.tables`)."""
 
     async def check() -> None:
         async with boarded(tmp_path) as one:

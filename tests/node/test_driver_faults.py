@@ -11,7 +11,6 @@ from colme.node.rounds.pacing import Clock
 from colme.node.wire import Reason, Refused, Standing
 from colme.protocol.messages import ReleaseMessage
 from colme.protocol.rounds.state import SUSPECT_AFTER
-from colme.rules.release import Release
 from support.driven import Driven, driven
 from support.waiting import until
 
@@ -21,28 +20,6 @@ def refused(one: Driven, message: Any) -> Refused:
         one.driver.receive("b", message)
     assert caught.value.peer == "b"
     return caught.value
-
-
-def released(mean: float, variance: float = 0.01) -> ReleaseMessage:
-    release = Release(count=9, mean=mean, variance=variance, beta=0.1)
-    return ReleaseMessage(round=1, release=release)
-
-
-def test_a_mean_that_no_noise_explains_is_refused(tmp_path: Path) -> None:
-    """Bounds 0 to 1 and a standard deviation of 0.1: at most 0.5 + 40 * 0.1 from the middle."""
-
-    async def check() -> None:
-        async with driven(tmp_path, answers=False) as one:
-            one.driver.start(heard=0)
-            await until(lambda: one.posts)
-            for mean in (5.01, -4.01, 1e99):
-                error = refused(one, released(mean))
-                assert (error.reason, error.field) == (Reason.INVALID_VALUE, "mean")
-            assert one.driver.agent.phase.value == "release"
-            one.driver.receive("b", released(4.99))
-            assert one.driver.agent.phase.value == "size"
-
-    asyncio.run(check())
 
 
 def test_old_and_repeated_messages_are_refused_by_reason(tmp_path: Path) -> None:

@@ -107,7 +107,7 @@ LATER_FRAMES: dict[str, tuple[Callable[[int], bytes], str, bool]] = {
     "oversized": (lambda _: b"\x00" * (LARGEST_FRAME + 1), "oversized", True),
     "not a number": (lambda now: a_release(now, nan), "invalid value", False),
     "infinite": (lambda now: a_release(now, inf), "invalid value", False),
-    "absurd": (lambda now: a_release(now, 1e50), "invalid value", False),
+    "absurd": (lambda now: a_release(now, 1e101), "invalid value", False),
     "no round": (lambda _: a_release(0), "invalid value", False),
     "old": (lambda _: a_release(1), "old round", False),
     "far ahead": (lambda now: a_release(now + 1000), "future round", False),

@@ -12,6 +12,7 @@ from colme.node.node import Node
 from colme.node.samples import make_noise
 from colme.node.session import check
 from colme.privacy.mechanism import SecureLaplace
+from support.boarded import relaying
 from support.neighbours import Neighbours
 
 TOO_SMALL = {"squares": {"epsilon": 1.2e-4}, "sums": {"epsilon": 5.7e-11, "sigma2": 0.02}}
@@ -21,7 +22,7 @@ each = pytest.mark.parametrize("privacy", TOO_SMALL.values(), ids=list(TOO_SMALL
 
 
 def alone(folder: Path, **privacy: float) -> NodeConfig:
-    return Neighbours(folder, "a").config("a", privacy=privacy)
+    return relaying(Neighbours(folder, "a"), "a", privacy={"sigma2": None} | privacy)
 
 
 @each

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from colme.sim.study.overview import title
 
 from colme.errors import ConfigError
 from colme.sim.prepare import Prepared
@@ -135,8 +134,8 @@ def test_known_and_released_variances_evaluate_the_same_agents() -> None:
 
 def test_the_summary_says_whose_errors_are_of_few_agents() -> None:
     result = simulate(study(algorithms=["local", {"algorithm": "relay", "measured": [3]}]))
-    assert "relay at 1" in title(result)
-    assert "local" not in title(result)
+    assert "relay at 1" in result.colme.title
+    assert "local" not in result.colme.title
 
 
 def lying(variance: str, **claim: Any) -> Any:

@@ -81,7 +81,7 @@ def test_a_notebook_gets_a_progress_bar_unless_somebody_reports(
 
     shell = SimpleNamespace(kernel=object()) if notebook else SimpleNamespace()
     ipython = SimpleNamespace(get_ipython=lambda: shell)
-    monkeypatch.setitem(sys.modules, "IPython", ipython)  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
     monkeypatch.setattr("colme.sim.simulation.progress", progress)
     simulate(STUDY, report=report)
     assert shown == (["simulating"] if notebook and report is None else [])

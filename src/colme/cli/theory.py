@@ -17,7 +17,8 @@ from colme.cli import running
 from colme.cli.tables import show
 from colme.cli.values import numbers, words
 from colme.experiment.folder import require_writable
-from colme.planner import AlgorithmName, Forecast, Point, Question, forecast
+from colme.plan.forecast import Forecast, Point, forecast
+from colme.plan.question import AlgorithmName, Question
 from colme.privacy.words import level
 from colme.report import curves
 from colme.report.forecast import over_samples

@@ -1,4 +1,38 @@
-"""Everybody's answers from one board: like with like, what a record may weigh, how far it moves."""
+"""The answers of many owners from one board: which records each uses, and how far each moves.
+
+How it works
+------------
+An *owner* knows its own samples exactly: their mean x_bar, how many there are, how much they vary.
+A *board* is a table of what all agents have released: noisy means, each with what public facts say
+of its precision. An answer is the posterior mean of the owner's own mean, under a prior that is
+learned from the board. In the order of `answers`:
+
+1. Alone (`_alone`). Every owner starts with x_bar and its interval. Each step below may leave it at
+   that: the answer is never worse founded than one's own data.
+2. Honest draws (`drawn`). Records that agree better than their noise allows were made up. They go.
+3. Variances (`robust.average`). Released variances are noisy, so each is drawn to their average. If
+   that average may be nothing but noise, no weight is known, and all owners answer alone.
+4. Similar records (`similar_variance`, `is_typical`, `_groups`). In skewed data mean and variance
+   go together, so an owner uses the records whose variance is within a factor of two of its own,
+   if they are enough, and if its own samples vary as they are assumed to. Owners that use the same
+   records form a group: they share a fit.
+5. Weights (`capped_precision`). No record weighs much more than most, whatever it claims.
+6. The prior (`mixture.fit`). Mixtures of one to many components, with and without a spread within
+   them, each with a probability. The fit starts from the last answer's models if it may.
+7. The posterior (`posterior.moments`). Each model, with its components, says how far the truth may
+   lie from x_bar. The owner's own record is taken off all sums: it shares its data with x_bar.
+8. The limit (`_enter`). An answer moves at most so many standard deviations from x_bar, whatever
+   the board says. What was cut off adds to its standard deviation.
+
+The order matters. Made-up records go before anything is averaged; variances come before weights,
+since they say what a record weighs; the limit comes last, so that no mistake or lie before it can
+do more harm than that. Nothing here is sent or stored but the models, in memory: an answer contains
+x_bar, which never leaves its owner.
+
+All numbers are relative to `Releases.origin` and `unit`, so that answers depend neither on where
+zero is nor on the unit. `tuning` has every constant with its reason. Not pretty: step 3 decides for
+all owners at once, and an owner with a declared variance waits for others' released ones.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -7,51 +41,14 @@ from math import log
 import numpy as np
 from numpy.typing import NDArray
 
-from colme.inference.agreement import made_up
 from colme.inference.em import Floats
 from colme.inference.mixture import Models, fit
-from colme.inference.posterior import Believers, Ints, Moments, moments
-from colme.inference.quantiles import quantiles
-from colme.inference.variances import Average, average, own_error
+from colme.inference.posterior import Ints, PosteriorMoments, Queries, moments
+from colme.inference.robust import Average, average, made_up, own_error, quantiles
+from colme.inference.tuning import TUNING, Tuning
 from colme.rules.interval import QUANTILE, empirical_margin
 
 Bools = NDArray[np.bool_]
-
-ALIKE = 2.0
-"""Records are used whose variance is within this factor of one's own: in skewed data mean and
-variance go together, and a prior blind to that pulls the loud to the quiet (2.1 times alone)."""
-
-FEWEST = 6
-"""Records alike, one's own included; with fewer the answer is one's own mean."""
-
-UNUSUAL = 2.0
-"""Standard errors beyond that factor that the variance of one's samples may be off what it is taken
-for; farther off the answer is one's own. Without, 2.3 times alone where one in 500 samples is 1 and
-most others see more."""
-
-PRECISE = 0.35
-"""Of the records that have to be as precise as one is taken to be. Where 5% claim a thousand times
-the samples and are off by .01, .033 of MSE / Local at t = 10,000 instead of .16; where 30% do and
-are four standard deviations off, .27 instead of the .57 of a quarter. Own paces and epsilons lose
-next to nothing by it."""
-
-HEAVIEST = 4.0
-"""Records of the median that one may weigh as much as, however many claim more."""
-
-LIGHTEST = 1e6
-"""How many records it takes to weigh as much as one of the median, at most: more is the same, and
-numbers stay within reach of each other."""
-
-NEVER_SEEN = 3.0
-"""The rule of three: what has not happened in n samples has, at 95%, less than this / n of chance.
-It is the interval of samples that were all the same, whose own variance tells nothing."""
-
-REACH = 3.0
-EARLY_REACH = 17.0
-"""(4) The answer is at most ln(n) / 3 standard deviations of x_bar from it, before 300 samples
-ln(n)^2 / 17, and 1 if that is more: whatever the board says. Without it a class of 5% between two
-others would be 4.4 times worse off than alone for a while, with ln(n) / 3 throughout 2.9, so 2.6;
-costs .03 of MSE / Local at t = 100, epsilon = 4, and .005 at epsilon = 1."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,113 +58,117 @@ class Releases:
     x: Floats
     """Released means."""
     data: Floats
-    """A of v = A sigma2 + B L^2: what of the variance of the data is left."""
+    """A in the variance v = A sigma2 + B L^2 of a released mean: what is left of the data's."""
     noise: Floats
-    """B: what noise adds."""
+    """B, which noise adds."""
     half_range: Floats
-    """L."""
+    """L, half the width of the bounds."""
     variance: Floats
-    """Declared, or as released: a noisy one may be negative."""
+    """The variance of the data, declared or as released: a noisy one may be negative."""
     error: Floats
-    """Of that, a variance; 0 for a declared one."""
+    """The variance of that variance; 0 for a declared one."""
     origin: float
     unit: float
-    """Public, such as the midpoint of the bounds and half their range: answers are computed
-    relative to them, so that they depend on neither where zero is nor the unit."""
+    """Both are public, such as the midpoint of the bounds and half their range. Answers are
+    computed relative to them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Owners:
-    """Who asks: arrays, one entry for each agent."""
+    """Agents whose answers are computed: arrays, one entry for each."""
 
     mean: Floats
-    """Exact: x_bar."""
+    """x_bar, the exact mean of the samples."""
     count: Floats
-    """Its samples."""
+    """The number of samples."""
     variance: Floats
-    """Declared, or that of the samples."""
+    """The variance of the samples, or a declared one."""
     known: Bools
-    """Whether it was declared."""
+    """Whether the variance was declared."""
     half_range: Floats
     index: Ints
-    """Of the own record in the table; -1 if it is not there."""
+    """The place of the own record in the table; -1 if it is not there."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answers:
-    """One entry for each owner."""
+    """Answers: arrays, one entry for each owner."""
 
     value: Floats
     sd: Floats
     margin: Floats
     """Half the width of a 95% interval."""
     trust: Floats
-    """The weight of what others say in the value: 0 to 1."""
+    """The weight of others in the value: 0 to 1."""
     class_size: Floats
-    """How many agents are expected to be alike, oneself included."""
+    """The expected number of agents of the same class, the owner included."""
     models: tuple[Models | None, ...]
-    """What was learned of the others: where the next answer may start. None: nothing."""
+    """The prior learned from the others, from which the next answer may start; None if none was."""
 
 
 def answers(
-    board: Releases, owners: Owners, *, warm: Sequence[Models | None] | None = None
+    board: Releases,
+    owners: Owners,
+    *,
+    warm: Sequence[Models | None] | None = None,
+    tuning: Tuning = TUNING,
 ) -> Answers:
-    """Of every owner, each from the records like its own; who has the same ones shares a fit.
+    """Answer for every owner from the records that are similar to its own.
 
-    `warm`: the models of these owners' last answers.
+    `warm` are the models of these owners' last answers. Owners with the same records share a fit.
     """
-    found = _alone(owners)
-    board, owners = drawn(board, owners)
-    if board.x.size < FEWEST - 1:
+    found = _alone(owners, tuning)
+    board, owners = drawn(board, owners, tuning)
+    if board.x.size < tuning.fewest_records - 1:
         return found
-    overall = average(board.variance, board.error)
+    overall = average(board.variance, board.error, tuning)
     if not overall.certain:
         return found
     largest = board.half_range**2
     public = np.clip(overall.shrunk(board.variance, board.error), 0.0, largest)
     x = (board.x - board.origin) / board.unit
     v = (board.data * public + board.noise * largest) / board.unit**2
-    sigma2 = taken_for(owners, overall)
-    asking = (sigma2 > 0) & usual(owners, sigma2)
+    sigma2 = assumed_variance(owners, overall)
+    asking = (sigma2 > 0) & is_typical(owners, sigma2, tuning)
     doubt = _doubt(owners, sigma2, public)
     models: list[Models | None] = [None] * owners.mean.size
-    for near, who in _groups(public, sigma2, owners.index, asking):
-        v_near = _within_reach(v[near])
-        learned = fit(x[near], v_near, None if warm is None else warm[who[0]])
+    for near, who in _groups(public, sigma2, owners.index, asking, tuning):
+        v_near = capped_precision(v[near], tuning)
+        learned = fit(x[near], v_near, None if warm is None else warm[who[0]], tuning)
         own = owners.index[who]
-        believers = Believers(
+        queries = Queries(
             index=np.where(own < 0, -1, np.searchsorted(near, own)),
             x_bar=(owners.mean[who] - board.origin) / board.unit,
             s2=sigma2[who] / owners.count[who] / board.unit**2,
             width=2 * owners.half_range[who] / board.unit,
         )
-        belief = moments(x[near], v_near, learned, believers)
+        belief = moments(x[near], v_near, learned, queries, tuning)
         belief = replace(belief, variance=belief.variance * doubt[who])
-        _enter(found, who, belief, believers.s2, owners.count[who], board.unit)
+        _enter(found, who, belief, queries.s2, owners.count[who], board.unit, tuning)
         for a in who:
             models[a] = learned
     return replace(found, models=tuple(models))
 
 
-def _alone(owners: Owners) -> Answers:
-    """What everybody would answer without a board."""
+def _alone(owners: Owners, tuning: Tuning) -> Answers:
+    """Return the answers without a board."""
     count = owners.mean.size
     sd = np.sqrt(owners.variance / owners.count)
     return Answers(
         value=owners.mean.copy(),
         sd=sd,
-        margin=_margins_alone(owners, sd),
+        margin=_margins_alone(owners, sd, tuning.never_seen),
         trust=np.zeros(count),
         class_size=np.ones(count),
         models=(None,) * count,
     )
 
 
-def drawn(board: Releases, owners: Owners) -> tuple[Releases, Owners]:
-    """Without what nobody can have drawn."""
-    if board.x.size < FEWEST:
+def drawn(board: Releases, owners: Owners, tuning: Tuning = TUNING) -> tuple[Releases, Owners]:
+    """Remove the records that no agent can have drawn."""
+    if board.x.size < tuning.fewest_records:
         return board, owners
-    left = ~made_up(board.x, board.noise * board.half_range**2)
+    left = ~made_up(board.x, board.noise * board.half_range**2, tuning)
     if left.all():
         return board, owners
     place = np.where(left, np.cumsum(left) - 1, -1)
@@ -184,11 +185,11 @@ def drawn(board: Releases, owners: Owners) -> tuple[Releases, Owners]:
 
 
 def _doubt(owners: Owners, sigma2: Floats, public: Floats) -> Floats:
-    """What variances of answers are multiplied by: the root of how far off one's own declared
-    variance turns out to be, for others' may be as far off, unseen.
+    """Return what variances of answers are multiplied by.
 
-    Where all declare twice theirs, classes part later than one can know who believes the records:
-    95% intervals would cover .89 for a while; so .94, and .98 without the root.
+    It is the root of how far off one's own declared variance turns out to be: others' may be as far
+    off, unseen. If all agents declare twice their variance, classes part later than the records let
+    one believe: 95% intervals would cover .89 for a while; so .94, and .98 without the root.
     """
     stated = np.where(owners.known & (owners.index >= 0), public[owners.index], sigma2)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -196,18 +197,25 @@ def _doubt(owners: Owners, sigma2: Floats, public: Floats) -> Floats:
     return np.exp(0.5 * np.where(np.isfinite(off), off, 0.0))
 
 
-def _within_reach(v: Floats) -> Floats:
-    """Variances, so that no record weighs much more than most."""
-    precise, middle = quantiles(v, [PRECISE, 0.5])
-    return np.clip(v, max(precise, middle / HEAVIEST), middle * LIGHTEST)
+def capped_precision(v: Floats, tuning: Tuning = TUNING) -> Floats:
+    """Return variances that let no record weigh much more than most."""
+    precise, middle = quantiles(v, [tuning.precise, 0.5])
+    return np.clip(v, max(precise, middle / tuning.heaviest), middle * tuning.lightest)
 
 
 def _enter(
-    found: Answers, who: Ints, belief: Moments, s2: Floats, count: Floats, unit: float
+    found: Answers,
+    who: Ints,
+    belief: PosteriorMoments,
+    s2: Floats,
+    count: Floats,
+    unit: float,
+    tuning: Tuning,
 ) -> None:
-    """Moments in units of the board become answers, within the limit."""
-    told = np.log(count)
-    limit = np.maximum(1.0, np.minimum(told / REACH, told**2 / EARLY_REACH)) * np.sqrt(s2)
+    """(4) Enter moments, in units of the board, as answers within the limit."""
+    log_n = np.log(count)
+    far = np.minimum(log_n / tuning.reach, log_n**2 / tuning.early_reach)
+    limit = np.maximum(1.0, far) * np.sqrt(s2)
     shift = np.clip(belief.shift, -limit, limit)
     kept = np.divide(shift, belief.shift, out=np.ones_like(shift), where=belief.shift != 0)
     found.value[who] += unit * shift
@@ -215,54 +223,60 @@ def _enter(
     found.sd[who] = unit * np.sqrt(belief.variance + (belief.shift - shift) ** 2)
     found.margin[who] = QUANTILE * found.sd[who]
     found.trust[who] = kept * belief.trust
-    found.class_size[who] = belief.alike
+    found.class_size[who] = belief.class_size
 
 
-def _margins_alone(owners: Owners, sd: Floats) -> Floats:
+def _margins_alone(owners: Owners, sd: Floats, never_seen: float) -> Floats:
     margins = QUANTILE * sd
     for i in np.flatnonzero(~owners.known).tolist():
         margins[i] = empirical_margin(float(owners.variance[i]), int(owners.count[i]))
     same = ~owners.known & (owners.variance == 0)
-    never_seen = 2 * owners.half_range * np.minimum(1.0, NEVER_SEEN / owners.count)
-    return np.maximum(margins, np.where(same, never_seen, 0.0))
+    by_three = 2 * owners.half_range * np.minimum(1.0, never_seen / owners.count)
+    return np.maximum(margins, np.where(same, by_three, 0.0))
 
 
-def taken_for(owners: Owners, overall: Average) -> Floats:
-    """The variance that each owner is taken to have: its own, drawn to the average."""
+def assumed_variance(owners: Owners, overall: Average) -> Floats:
+    """Return the variance that each owner is assumed to have: its own, drawn to the average."""
     error = own_error(owners.variance, owners.count, owners.known, overall.mean)
     return np.minimum(overall.shrunk(owners.variance, error), owners.half_range**2)
 
 
-def alike(public: Floats, sigma2: float) -> Bools:
-    """Whose variance is within a factor of this one."""
-    return np.asarray((sigma2 / ALIKE <= public) & (public <= sigma2 * ALIKE))
+def similar_variance(public: Floats, sigma2: float, tuning: Tuning = TUNING) -> Bools:
+    """Return which variances are within a factor of this one."""
+    factor = tuning.variance_factor
+    return np.asarray((sigma2 / factor <= public) & (public <= sigma2 * factor))
 
 
-def usual(owners: Owners, sigma2: Floats) -> Bools:
-    """Whose samples vary about as much as they are taken to: like with like holds for oneself too.
+def is_typical(owners: Owners, sigma2: Floats, tuning: Tuning = TUNING) -> Bools:
+    """Return which owners' samples vary about as much as they are assumed to.
 
-    Events that are rare may not have happened yet. Samples that were all the same are never usual.
+    An owner, too, has to be similar to the records that it uses. Rare events may not have happened
+    yet. Samples that were all the same are never typical.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         off = np.abs(np.log(owners.variance) - np.log(sigma2))
-    return np.asarray(owners.known | (off <= log(ALIKE) + UNUSUAL * np.sqrt(2 / owners.count)))
+    most = log(tuning.variance_factor) + tuning.untypical * np.sqrt(2 / owners.count)
+    return np.asarray(owners.known | (off <= most))
 
 
-def _groups(public: Floats, sigma2: Floats, index: Ints, asking: Bools) -> list[tuple[Ints, Ints]]:
-    """Records alike, in order, and the owners among those asking that they are alike to.
+def _groups(
+    public: Floats, sigma2: Floats, index: Ints, asking: Bools, tuning: Tuning
+) -> list[tuple[Ints, Ints]]:
+    """Return similar records, in order, with the asking owners that use exactly these.
 
     An owner's own record is always among them, whatever its variance.
     """
+    factor = tuning.variance_factor
     owners = np.flatnonzero(asking)
     owners = owners[np.argsort(sigma2[owners], kind="stable")]
     order = np.argsort(public)
-    # In that order an owner's are those from the first to before the last, as in `alike`.
-    first = np.searchsorted(public, sigma2[owners] / ALIKE, side="left", sorter=order)
-    last = np.searchsorted(public, sigma2[owners] * ALIKE, side="right", sorter=order)
+    # In that order an owner's are those from the first to before the last: `similar_variance`.
+    first = np.searchsorted(public, sigma2[owners] / factor, side="left", sorter=order)
+    last = np.searchsorted(public, sigma2[owners] * factor, side="right", sorter=order)
     place = np.argsort(order)[index[owners]]
     mine = index[owners] >= 0
     outside = mine & ~((first <= place) & (place < last))
-    enough = last - first + (outside | ~mine) >= FEWEST
+    enough = last - first + (outside | ~mine) >= tuning.fewest_records
     extra = np.where(outside, index[owners], -1)
     groups: dict[tuple[int, int, int], list[int]] = {}
     keys = zip(*(values[enough].tolist() for values in (first, last, extra)), strict=True)

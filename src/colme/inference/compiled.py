@@ -2,8 +2,10 @@
 
 numba stores machine code under a digest of the one file that holds the function. A compiled
 function contains what it calls, so after an edit of a callee in another file the stored code would
-be stale. `jit` stores it under a digest of the whole folder instead. Hence a rule: compiled
-functions call compiled functions of their own folder only.
+be stale. `jit` stores it under a digest of the whole folder instead. Two rules follow for
+compiled functions. They call compiled functions of their own folder only. And they contain no
+comprehension: numba inlines it, and then drops a later `a += b` if `a` itself is not read again,
+though it may be a view of what is returned.
 """
 
 import sys

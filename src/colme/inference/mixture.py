@@ -1,9 +1,10 @@
-"""A prior for everybody's mean, learned from released means: mixtures of one to many components.
+"""A prior for an agent's mean, learned from all released means: mixtures of one to many components.
 
     a record's mean ~ sum_k w_k Normal(m_k, v_b + tau2)
 
 tau2 = 0 are classes of equal means; with tau2 free, means that are near each other. K = 1 with
-tau2 free is the shrinkage of James and Stein. Which of them describes the records is left to them.
+tau2 free is the shrinkage of James and Stein. The records decide which of them describes them:
+each model has a probability, and all that are probable count.
 """
 
 from collections.abc import Iterator
@@ -12,50 +13,10 @@ from math import inf, log
 
 import numpy as np
 
-from colme.inference.cells import Cells, cells
+from colme.inference.binning import Cells, cells, partition
 from colme.inference.compiled import compiled
-from colme.inference.em import LEAST_SPREAD, Floats, larger, renewed
-from colme.inference.partition import partition
-
-WORTH = 0.5
-"""Growth ends at a component that gains less in log-likelihood: it costs ln M, ten times that."""
-
-CLASSES_FROM = 15
-"""Records; fewer are not taken for classes of equal means (tau2 = 0), which at first often look as
-if they were one: of 8 agents with different means 1.11 times alone, instead of 1.05."""
-
-MANY = 6
-"""Components at which growth looks ahead: if the best partition has more, it goes on from there, or
-ends, if there are far too many."""
-
-MOST = 30
-MOST_SPREAD = 10
-"""Components of the largest model without and with tau2: more classes than that are a continuum,
-and what a few components do not explain, tau2 does."""
-
-PARAMETER = 0.15
-"""Of ln M is what a parameter costs, instead of Schwarz's 1/2: there the .4 of the paper's classes
-would be hidden between .2 and .8 for longer (1.41 times alone at M = 1,000, instead of 1.10)."""
-
-STEPS = 120
-"""Of EM, at most; it takes 3 to 40."""
-
-GAIN = 1e-3
-"""EM ends at a step that gains less: a thousandth moves no model's probability."""
-
-ROUGHLY = 4.0
-"""Less probable models need not be known as well: e times less so, e times the gain, to e^4."""
-
-TRIAL_STEPS = 8
-TRIAL_GAIN = 0.05
-"""Of a split on trial: enough to rank it."""
-
-MOVED = 2.0
-"""Records that tell so much more, or less, than at the last fit from scratch: time for another, as
-classes may be seen that were not there to be kept."""
-
-FORGOTTEN = 14.0
-"""A model that is e^14 times less probable than the best is not renewed."""
+from colme.inference.em import Floats, larger, renewed
+from colme.inference.tuning import TUNING, Tuning
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,12 +32,12 @@ class Model:
 
     @property
     def parameters(self) -> int:
-        """Means and weights."""
+        """The number of means and free weights."""
         return 2 * self.means.size - 1
 
     @property
     def places(self) -> float:
-        """How many distances were learned: where components are, and half of how wide."""
+        """The number of distances that were learned: places of components, half for their width."""
         return self.means.size + 0.5 * self.free
 
 
@@ -86,11 +47,12 @@ class Models:
 
     models: tuple[Model, ...]
     count: int
-    """Of the records."""
+    """The number of records."""
     precision: float
-    """Of all records together when the models were last fitted from scratch."""
+    """The precision of all records together when the models were last fitted from scratch."""
     precision_now: float
-    """The same of the records that they were fitted to."""
+    """The precision of the records that they were fitted to."""
+    tuning: Tuning = TUNING
 
     @property
     def scores(self) -> Floats:
@@ -101,7 +63,7 @@ class Models:
         precise. Early a class too few harms, so one more is cheap; late a few records of a class
         must not pass for a class of their own (MSE / Ideal 1.28 with Schwarz's cost alone).
         """
-        parameter = PARAMETER * log(self.count)
+        parameter = self.tuning.parameter_cost * log(self.count)
         place = log(1 + self.overall.tau2 * self.precision_now / self.count)
         return np.array(
             [
@@ -112,33 +74,34 @@ class Models:
 
     @property
     def probabilities(self) -> Floats:
-        """Of each model; they add up to 1."""
+        """The probability of each model; they add up to 1."""
         scores = self.scores
         weights = np.exp(scores - scores.max())
         return np.asarray(weights / weights.sum())
 
     def near(self, precision: float, count: int) -> bool:
-        """Whether models of so many records, as precise together, may begin at these."""
+        """Return whether a fit to so many records, as precise together, may start from these."""
         moved = max(precision / self.precision, self.precision / precision)
-        return moved <= MOVED and (count < CLASSES_FROM) == (self.count < CLASSES_FROM)
+        few = self.tuning.classes_from
+        return moved <= self.tuning.moved and (count < few) == (self.count < few)
 
     def worth_keeping(self) -> list[tuple[Model, float]]:
-        """Those that may count again, each with what a step of EM must gain to go on.
+        """Return the models that may count again, each with what a step of EM must gain to go on.
 
         Besides the probable ones: the best without and with tau2, if small, and the next larger,
-        so that nobody has to look for it again; and the overall one.
+        so that it need not be searched again; and the overall one.
         """
-        scores = self.scores
+        tuning, scores = self.tuning, self.scores
         below = scores.max() - scores
-        kept = {*np.flatnonzero(below <= FORGOTTEN).tolist()}
+        kept = {*np.flatnonzero(below <= tuning.forgotten).tolist()}
         for free in (False, True):
             branch = [i for i, model in enumerate(self.models) if model.free == free]
             if branch:
                 best = min(branch, key=lambda i: float(below[i]))
-                if self.models[best].means.size <= MANY:
+                if self.models[best].means.size <= tuning.many:
                     kept.update((best, min(best + 1, branch[-1])))
         overall = self.overall
-        gains = GAIN * np.exp(np.minimum(below, ROUGHLY))
+        gains = tuning.em.gain * np.exp(np.minimum(below, tuning.roughly))
         return [
             (model, gain)
             for i, (model, gain) in enumerate(zip(self.models, gains.tolist(), strict=True))
@@ -147,33 +110,33 @@ class Models:
 
     @property
     def overall(self) -> Model:
-        """K = 1 with tau2 free: how all means are spread."""
+        """The model with K = 1 and tau2 free: how all means are spread."""
         return next(model for model in self.models if model.free and model.means.size == 1)
 
 
-def fit(x: Floats, v: Floats, warm: Models | None = None) -> Models:
-    """All models worth having of records at x with variances v.
+def fit(x: Floats, v: Floats, warm: Models | None = None, tuning: Tuning = TUNING) -> Models:
+    """Fit all models worth having to records at x with variances v.
 
-    Begins at `warm`, models of the same records a little earlier, unless they have changed much.
+    Starts from `warm`, models of the same records a little earlier, unless they have changed much.
     """
-    board = cells(x, v)
+    board = cells(x, v, tuning)
     precision = float((1 / v).sum())
-    branches = (False, True) if x.size >= CLASSES_FROM else (True,)
-    if warm is None or not warm.near(precision, x.size):
-        models = [model for free in branches for model in _from_scratch(board, free=free)]
-        return Models(tuple(models), x.size, precision, precision)
-    kept = _renewed(board, warm.worth_keeping())
-    models = [model for free in branches for model in _with_more(board, kept, free=free)]
-    return Models(tuple(models), x.size, warm.precision, precision)
+    branches = (False, True) if x.size >= tuning.classes_from else (True,)
+    if warm is None or warm.tuning != tuning or not warm.near(precision, x.size):
+        models = [model for free in branches for model in _from_scratch(board, tuning, free=free)]
+        return Models(tuple(models), x.size, precision, precision, tuning)
+    kept = _renewed(board, warm.worth_keeping(), tuning)
+    models = [model for free in branches for model in _with_more(board, kept, tuning, free=free)]
+    return Models(tuple(models), x.size, warm.precision, precision, tuning)
 
 
-def _from_scratch(board: Cells, *, free: bool) -> list[Model]:
-    one = converged(board, _one(board, free=free))
-    return [one, *_grown(board, one)]
+def _from_scratch(board: Cells, tuning: Tuning, *, free: bool) -> list[Model]:
+    one = converged(board, _one(board, tuning, free=free), tuning)
+    return [one, *_grown(board, one, tuning)]
 
 
-def _renewed(board: Cells, kept: list[tuple[Model, float]]) -> list[Model]:
-    """What the models have become; each with what a step of EM must gain."""
+def _renewed(board: Cells, kept: list[tuple[Model, float]], tuning: Tuning) -> list[Model]:
+    """Run EM from each model, given with what a step must gain."""
     models = [model for model, _ in kept]
     ends = np.cumsum([model.means.size for model in models])
     loglik, means, weights, tau2 = compiled(renewed)(
@@ -185,8 +148,8 @@ def _renewed(board: Cells, kept: list[tuple[Model, float]]) -> list[Model]:
         np.array([model.tau2 for model in models]),
         ends,
         np.array([model.free for model in models]),
-        STEPS,
         np.array([gain for _, gain in kept]),
+        tuning.em,
     )
     each = zip(
         np.split(means, ends[:-1]),
@@ -199,57 +162,57 @@ def _renewed(board: Cells, kept: list[tuple[Model, float]]) -> list[Model]:
     return [Model(*one) for one in each]
 
 
-def _with_more(board: Cells, kept: list[Model], *, free: bool) -> list[Model]:
-    """Those without or with tau2, with more components where the largest is the best."""
+def _with_more(board: Cells, kept: list[Model], tuning: Tuning, *, free: bool) -> list[Model]:
+    """Return the models without or with tau2, and larger ones if the largest is the best."""
     models = [model for model in kept if model.free == free]
-    cost = PARAMETER * log(board.n.sum())
+    cost = tuning.parameter_cost * log(board.n.sum())
     if models and max(models, key=lambda one: one.loglik - cost * one.parameters) is models[-1]:
-        models.extend(_grown(board, models[-1]))
+        models.extend(_grown(board, models[-1], tuning))
     return models
 
 
-def _grown(board: Cells, model: Model) -> Iterator[Model]:
-    """With one component more, and one more: the best one split in two, while that is worth it."""
-    cost = 2 * PARAMETER * log(board.n.sum())
+def _grown(board: Cells, model: Model, tuning: Tuning) -> Iterator[Model]:
+    """Add components one by one, each time splitting the best in two, while that is worth it."""
+    cost = 2 * tuning.parameter_cost * log(board.n.sum())
     fell = False
-    while model.means.size < (MOST_SPREAD if model.free else MOST):
+    while model.means.size < (tuning.most_spread if model.free else tuning.most):
         more = None
-        if model.means.size == MANY and not model.free:
-            means, weights = partition(board)
-            if means.size > MOST:
+        if model.means.size == tuning.many and not model.free:
+            means, weights = partition(board, tuning)
+            if means.size > tuning.most:
                 return
-            if means.size > MANY:
-                more = converged(board, Model(means, weights, 0.0, False, -inf))
-        more = more or _larger(board, model)
+            if means.size > tuning.many:
+                more = converged(board, Model(means, weights, 0.0, False, -inf), tuning)
+        more = more or _larger(board, model, tuning)
         if more is None:
             return
         yield more
         gain = more.loglik - model.loglik
         falls = gain < cost * (more.means.size - model.means.size)
-        if gain < WORTH or (falls and fell):
+        if gain < tuning.worthwhile or (falls and fell):
             return
         model, fell = more, falls
 
 
-def _one(board: Cells, *, free: bool) -> Model:
-    """K = 1. tau2 starts at the moment estimate of DerSimonian and Laird."""
+def _one(board: Cells, tuning: Tuning, *, free: bool) -> Model:
+    """Return the model with K = 1; tau2 starts at the moment estimate of DerSimonian and Laird."""
     p = board.n / board.v
     total = p.sum()
     mean = (p * board.x).sum() / total
     excess = (p * (board.x - mean) ** 2).sum() - board.n.sum() + 1
     tau2 = excess / (total - (p / board.v).sum() / total) if board.n.sum() > 1 else 0.0
-    least = LEAST_SPREAD * board.n.sum() / total
+    least = tuning.em.least_spread * board.n.sum() / total
     return Model(np.array([mean]), np.ones(1), max(tau2, least) if free else 0.0, free, -inf)
 
 
-def converged(board: Cells, model: Model) -> Model:
-    """The model that EM ends at from this one."""
-    (found,) = _renewed(board, [(model, GAIN)])
+def converged(board: Cells, model: Model, tuning: Tuning = TUNING) -> Model:
+    """Return the model that EM ends at from this one."""
+    (found,) = _renewed(board, [(model, tuning.em.gain)], tuning)
     return found
 
 
-def _larger(board: Cells, model: Model) -> Model | None:
-    """With one component made two: the one that gains most."""
+def _larger(board: Cells, model: Model, tuning: Tuning) -> Model | None:
+    """Make two of the component that gains most; None if none does."""
     loglik, means, weights, tau2 = compiled(larger)(
         board.x,
         board.v,
@@ -258,10 +221,7 @@ def _larger(board: Cells, model: Model) -> Model | None:
         model.weights,
         model.tau2,
         model.free,
-        TRIAL_STEPS,
-        TRIAL_GAIN,
-        STEPS,
-        GAIN,
+        tuning.em,
     )
     if means.size == model.means.size:
         return None

@@ -1,4 +1,4 @@
-"""Why an answer is one's own alone, and about how much is missing: for the owner, nobody else."""
+"""Why an answer is one's own alone, and about how much is missing. For the owner's eyes only."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,40 +6,41 @@ from statistics import median
 
 import numpy as np
 
-from colme.inference.answer import Own, tables
-from colme.inference.answers import FEWEST, alike, drawn, taken_for, usual
-from colme.inference.variances import CERTAIN, Average, average
+from colme.inference.answers import assumed_variance, drawn, is_typical, similar_variance
+from colme.inference.robust import Average, average
+from colme.inference.tables import Own, tables
+from colme.inference.tuning import TUNING
 from colme.protocol.board.record import Record
 
-NEEDED = FEWEST - 1
-"""Others alike."""
+NEEDED = TUNING.fewest_records - 1
+"""Other similar records."""
 
 
 @dataclass(frozen=True, slots=True)
 class TooFew:
-    """Others have released nothing, or under other bounds."""
+    """Too few others have released anything under the same bounds."""
 
     others: int
 
 
 @dataclass(frozen=True, slots=True)
 class Uncertain:
-    """Noise hides how much samples vary, so nobody's weight is known."""
+    """Noise hides how much samples vary, so no record's weight is known."""
 
     samples: int | None
-    """That everybody needs besides, about; None if that can't be said."""
+    """About how many more each agent needs; None if that can't be said."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unlike:
-    """One's own samples vary otherwise than they would if they were as others' are."""
+    """One's own samples vary more or less than the others' samples do."""
 
     all_the_same: bool
 
 
 @dataclass(frozen=True, slots=True)
 class FewAlike:
-    """Of the others, too few have samples that vary as much as one's own."""
+    """Too few others have samples that vary as much as one's own."""
 
     alike: int
     others: int
@@ -47,14 +48,14 @@ class FewAlike:
 
 @dataclass(frozen=True, slots=True)
 class LittleToLearn:
-    """Others were listened to: they add little, or do not fit."""
+    """Others' records were used: they add little, or do not fit."""
 
 
 Obstacle = TooFew | Uncertain | Unlike | FewAlike | LittleToLearn
 
 
 def obstacle(own: Own, records: Sequence[Record]) -> Obstacle:
-    """The first one in the way, in the order in which `answers` meets them."""
+    """Return the first obstacle, in the order in which `answers` meets them."""
     usable, board, owners = tables(own, records)
     board, owners = drawn(board, owners)
     others = board.x.size - int(owners.index[0] >= 0)
@@ -63,23 +64,23 @@ def obstacle(own: Own, records: Sequence[Record]) -> Obstacle:
     overall = average(board.variance, board.error)
     if not overall.certain:
         return Uncertain(_missing(overall, own, usable))
-    sigma2 = taken_for(owners, overall)
-    if not (sigma2 > 0)[0] or not usual(owners, sigma2)[0]:
+    sigma2 = assumed_variance(owners, overall)
+    if not (sigma2 > 0)[0] or not is_typical(owners, sigma2)[0]:
         return Unlike(all_the_same=own.variance == 0)
     public = np.clip(overall.shrunk(board.variance, board.error), 0.0, board.half_range**2)
-    near = alike(public, float(sigma2[0]))
+    near = similar_variance(public, float(sigma2[0]))
     near[owners.index[owners.index >= 0]] = False
     count = int(np.count_nonzero(near))
     return FewAlike(count, others) if count < NEEDED else LittleToLearn()
 
 
 def _missing(overall: Average, own: Own, records: Sequence[Record]) -> int | None:
-    """Noise on an average of squares fades with the count of samples.
+    """Return about how many samples are missing: noise on average squares fades with their count.
 
-    Others' variance is taken to be one's own: that the noise hides it is what is in the way.
+    Others' variance is assumed to be one's own, since noise hides it.
     """
     if own.variance <= 0:
         return None
-    times = CERTAIN * overall.error / own.variance
+    times = TUNING.certain * overall.error / own.variance
     have = median(record.count for record in records)
     return round((times - 1) * have) if times > 1 else None

@@ -5,7 +5,7 @@ from math import sqrt
 
 from matplotlib.figure import Figure
 
-from colme.planner import PAYS, Forecast
+from colme.plan.forecast import PAYS, Forecast
 from colme.report import style
 from colme.report.style import LOCAL
 

@@ -102,24 +102,22 @@ def of_decisions(
     accepted: Array,
     agents: int,
     *,
-    each: int = 1,
     honest: tuple[Array | bool, Array | bool] = (True, True),
 ) -> dict[str, Any]:
-    """Measure the decisions about edges, [E] or [E, runs], of so many honest agents.
+    """Measure the decisions about directed edges, [E] or [E, runs], of so many honest agents.
 
-    `each` stands for one direction of an edge, or for 2; `honest` says whether its ends are. A
-    liar's decisions are not measured, and about a liar there is no right one.
+    `honest` says which first and second ends are. A dishonest agent's decisions are not measured,
+    and about a dishonest agent there is no right one.
     """
-    mine, theirs = honest
-    deciding = np.multiply(mine, 1) + (each - 1) * np.multiply(theirs, 1)
-    measured = np.logical_and(mine, theirs)
+    deciding, other = honest
+    measured = np.logical_and(deciding, other)
     within, between = same & measured, ~same & measured
     return {
-        "size": agents + (deciding * accepted).sum(axis=0),
-        "missed": each * (within & ~accepted).sum(axis=0),
-        "mixed_up": each * (between & accepted).sum(axis=0),
-        "within": each * within.sum(axis=0),
-        "between": each * between.sum(axis=0),
+        "size": agents + (accepted & deciding).sum(axis=0),
+        "missed": (within & ~accepted).sum(axis=0),
+        "mixed_up": (between & accepted).sum(axis=0),
+        "within": within.sum(axis=0),
+        "between": between.sum(axis=0),
     }
 
 

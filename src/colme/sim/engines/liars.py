@@ -138,30 +138,6 @@ class Liars:
         return np.asarray((z >> np.uint64(11)) * 2.0**-53)
 
 
-class Told:
-    """Means as agents report them at one epsilon, in rounds."""
-
-    def __init__(
-        self,
-        liars: Liars,
-        honest: BoolArray,
-        truth_at: Callable[[int], FloatArray],
-        profiles: list[list[Profile]],
-    ) -> None:
-        self._liars, self._honest, self._truth_at = liars, honest, truth_at
-        self._sigma2 = np.array([[one.sigma2 for one in run] for run in profiles]).T
-        self._sigma2_dp = np.array([[one.sigma2_dp for one in run] for run in profiles]).T
-
-    def means(self, t: int, means: Array, draws: Array) -> FloatArray:
-        """[M, runs]: `means`, but for the lies of round t.
-
-        `draws`, [M], are how many a release of now would carry.
-        """
-        sd = np.sqrt((self._sigma2 + self._sigma2_dp * draws[:, None] / t) / t)
-        lies = self._liars.tell(t, means, self._truth_at(t), sd)
-        return np.where(self._honest, means, lies)
-
-
 class Reported:
     """Running means as agents report them at one epsilon, with a noise draw for every sample.
 
@@ -177,7 +153,8 @@ class Reported:
         stream: RunningMeans,
     ) -> None:
         """`profiles` are the agents' own, for each run; `stream` has the shapes."""
-        self._honest, self._told = honest, Told(liars, honest, truth_at, profiles)
+        self._liars, self._honest, self._truth_at = liars, honest, truth_at
+        self._variance = np.array([[one.sigma2 + one.sigma2_dp for one in run] for run in profiles])
         data, motion = stream.data, stream.motion
         self._reported = stream._replace(
             data=zeros(data.shape, data.dtype),
@@ -193,8 +170,9 @@ class Reported:
             row = (t - 1) % len(stream.data)
             data, noise = reported.data[row], reported.noise[row]
             data[:], noise[:] = stream.data[row], stream.noise[row]
-            draws = np.full(len(data), t)
-            data[:, :runs] = self._told.means(t, data[:, :runs], draws)
+            sd = np.sqrt(self._variance.T / t)
+            lies = self._liars.tell(t, data[:, :runs], self._truth_at(t), sd)
+            data[:, :runs] = np.where(self._honest, data[:, :runs], lies)
             noise[:, :runs] *= self._honest
             now = np.stack([data, noise])
             # How far any agent moved at most: rows are tested again by that.

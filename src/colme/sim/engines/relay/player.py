@@ -10,7 +10,8 @@ from colme.experiment.streams import RandomStream, generator
 from colme.graph import IntArray
 from colme.inference.answers import Owners, Releases, answers
 from colme.inference.mixture import Models
-from colme.inference.table import LARGEST_COUNT, shares, tabulated
+from colme.inference.tables import shares, tabulated
+from colme.inference.tuning import TUNING
 from colme.protocol.board.record import RECORD_SIZE, weighed_blocks
 from colme.rules.interval import believed_variance
 from colme.rules.weighing import claimed
@@ -246,7 +247,7 @@ class RelayRun:
         variance = square = np.full(origins.size, np.nan)
         if lies is not None:
             counts = lies.counts(counts, origins, lane)
-        most = LARGEST_COUNT * median_low(counts.tolist() or [1])
+        most = TUNING.largest_count * median_low(counts.tolist() or [1])
         for i in np.flatnonzero((counts > most) | (counts != true_counts)).tolist():
             believed = claimed(self._schedules[origins[i]], min(int(counts[i]), most))
             made_of[:, i] = shares(believed)

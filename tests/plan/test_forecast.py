@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from colme.errors import ConfigError
-from colme.planner import PAYS, Question, forecast
-from colme.planner.prediction import expected
+from colme.plan.forecast import PAYS, expected, forecast
+from colme.plan.question import Question
 from colme.report.forecast import over_samples
 
 SMALL = Question(agents=20, degree=5, means=(0.2, 0.8), epsilon=4)

@@ -10,7 +10,7 @@ from math import erf, isinf, sqrt
 
 import numpy as np
 
-from colme.planner.question import IntArray, Question
+from colme.plan.question import IntArray, Question
 from colme.rules.bernstein import bounded_parameter, uniform_parameter
 from colme.rules.decision import Bernstein, nearest_paper_theta
 from colme.rules.release import Profile, Release, sigma2_dp

@@ -16,8 +16,8 @@ from colme.experiment.streams import RandomStream, generator
 from colme.graph import Graph
 from colme.inference.answers import Owners, answers
 from colme.inference.compiled import bring_compiler
-from colme.inference.table import shares, tabulated
-from colme.planner.question import FloatArray, IntArray, Question
+from colme.inference.tables import shares, tabulated
+from colme.plan.question import FloatArray, IntArray, Question
 from colme.rules.release import laplace_scale
 from colme.rules.weighing import WeighedBlocks, blend, blocks
 from colme.sim.graphs import random_regular

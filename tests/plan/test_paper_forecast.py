@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from colme.planner import Question
-from colme.planner.rounds import RARELY, SETTLED, STEPPED, _acceptance, paper, told_apart
+from colme.plan.paper_forecast import RARELY, SETTLED, STEPPED, _acceptance, paper, told_apart
+from colme.plan.question import Question
 from colme.rules.consensus import stepped_alpha
 
 QUESTION = Question()

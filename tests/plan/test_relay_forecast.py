@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from colme.planner import Question
-from colme.planner.boards import FAR, _board, _hops, relay
+from colme.plan.question import Question
+from colme.plan.relay_forecast import FAR, _board, _hops, relay
 from colme.sim.graphs import random_regular
 from colme.sim.scenario import Scenario
 from colme.sim.simulation import simulate

@@ -7,9 +7,9 @@ from typing import cast, get_args
 
 from colme.algorithms import resolved
 from colme.errors import ConfigError, one_of
-from colme.planner.boards import relay
-from colme.planner.question import AlgorithmName, Question
-from colme.planner.rounds import paper
+from colme.plan.paper_forecast import paper
+from colme.plan.question import AlgorithmName, Question
+from colme.plan.relay_forecast import relay
 
 PAYS = 0.95
 """MSE / Local from which on it is said to pay: less than that is lost in what is not known."""

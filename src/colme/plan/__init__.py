@@ -1,0 +1,8 @@
+"""Before joining: does it pay, from how many samples on, by how much, at which epsilon?
+
+- `question`: what a consortium knows before it begins (`Question`)
+- `forecast`: the answer (`forecast`, `Forecast`)
+- `relay_forecast`, `paper_forecast`: the expected error of each algorithm after so many samples
+
+The paper's own formulas are in `colme.theory`, below the simulator, which uses them too.
+"""
