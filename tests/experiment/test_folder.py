@@ -177,11 +177,17 @@ def test_every_command_knows_its_folder(
     rules = ["oracle", "bernstein", "optimistic"]
     theorem = {"name": "theorem 1", "algorithm": "oracle", "alpha": "theorem"}
     free = {"recorded": None, "eventful": True}
-    monkeypatch.setattr(figure1, "study", lambda *_: paper.changed(algorithms=rules, **free))
     monkeypatch.setattr(
-        figure1, "theorem_study", lambda *_: paper.changed(algorithms=[theorem], **free)
+        figure1, "study", lambda _, seed: paper.changed(seed=seed, algorithms=rules, **free)
     )
-    monkeypatch.setattr(comparison, "settings", lambda **_: {"paper": TINY})
+    monkeypatch.setattr(
+        figure1,
+        "theorem_study",
+        lambda _, seed: paper.changed(seed=seed, algorithms=[theorem], **free),
+    )
+    monkeypatch.setattr(
+        comparison, "settings", lambda seed, **_: {"paper": TINY.changed(seed=seed)}
+    )
     monkeypatch.setattr(curves, "save", drawn)
     out = tmp_path / "out"
     command = [*COMMANDS[name](tmp_path), "--out", str(out)]

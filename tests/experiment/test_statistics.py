@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import colme
@@ -16,6 +16,7 @@ SOURCES = [Path(colme.__file__).parent, Path(__file__).parents[2] / "research"]
 numbers = st.lists(st.floats(0.1, 10), min_size=3, max_size=20)
 
 
+@settings(deadline=None)
 @given(numbers)
 def test_over_runs_it_is_the_mean_and_its_standard_error(values: list[float]) -> None:
     mean = BatchMean(values, np.ones(len(values)))
@@ -24,6 +25,7 @@ def test_over_runs_it_is_the_mean_and_its_standard_error(values: list[float]) ->
     assert float(mean.error) == pytest.approx(expected, abs=1e-12)
 
 
+@settings(deadline=None)
 @given(numbers, st.floats(0.1, 10))
 def test_a_ratio_to_a_multiple_of_itself_is_certain(values: list[float], factor: float) -> None:
     ratio = BatchMean(values, factor * np.array(values))

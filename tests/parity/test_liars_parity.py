@@ -19,6 +19,7 @@ from colme.protocol.rounds.paper import Paper
 from colme.protocol.settings import Settings
 from colme.rules.decision import DecisionRule, Situation
 from colme.rules.release import Profile, Release, laplace_scale
+from colme.sim.batch import Batch
 from colme.sim.engines import PaperTable, Record
 from colme.sim.in_memory import agent_name, estimates, run_round
 from colme.sim.prepare import Prepared

@@ -44,7 +44,8 @@ def test_answers_one_by_one_add_up_to_what_is_measured(name: str) -> None:
     np.testing.assert_allclose(record["size"][-1], sizes)
     assert (answered.margin is None) == (name != "relay")
     if isinstance(engine, PaperEngine):
-        local = np.isin(answered.values, batch.feed._stream.data[(60 - 1) % len(batch.feed._stream.data)])
+        data = batch.feed._stream.data  # type: ignore[attr-defined]
+        local = np.isin(answered.values, data[(60 - 1) % len(data)])
         assert local.sum() == record["local"][-1, 0]
 
 

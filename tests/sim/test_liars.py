@@ -7,6 +7,7 @@ import pytest
 
 from colme.errors import ConfigError
 from colme.sim.engines import MEASURED
+from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
 from colme.sim.simulation import simulate
 from support.watching import watched

@@ -16,11 +16,11 @@ FED = np.array([20, 12, 50])
 
 
 def question(**changes: Any) -> Inquiry:
-    options: dict[str, Any] = {"bounds": (0, 30), "epsilon": 1, "runs": 4}
+    options: dict[str, Any] = {"bounds": (0, 30), "epsilon": 1, "runs": 32}
     return prepare(DATA, **(options | changes))
 
 
-def fed(asked: Inquiry, numbers: range) -> SiteFeed:
+def feed_of(asked: Inquiry, numbers: range) -> SiteFeed:
     experiment = StudyExperiment(asked)
     return experiment._feed(experiment._world(recorded(asked), numbers), [])
 
@@ -38,7 +38,7 @@ def samples(means: NDArray[np.float64]) -> NDArray[np.float64]:
 def test_every_sample_is_a_row_of_ones_own_and_all_are_as_likely() -> None:
     """60,000 draws from 40 rows: each 1,500 times, give or take 5 standard deviations of 38."""
     asked = question()
-    feed = fed(asked, range(4))
+    feed = feed_of(asked, range(4))
     drawn = samples(feed.means(1, 15_000)) + asked.sites.midpoint
     for a, (name, size) in enumerate(SIZES.items()):
         rows = np.rint((drawn[:, a] - 10 * a) * size).astype(int)
@@ -50,8 +50,8 @@ def test_every_sample_is_a_row_of_ones_own_and_all_are_as_likely() -> None:
 
 def test_it_does_not_matter_in_which_pieces_or_with_whom_rounds_are_taken() -> None:
     asked = question()
-    whole = fed(asked, range(4)).means(1, 50)
-    feed = fed(asked, range(2, 4))
+    whole = feed_of(asked, range(4)).means(1, 50)
+    feed = feed_of(asked, range(2, 4))
     pieces = np.concatenate([feed.means(1, 7), feed.means(8, 50)])
     np.testing.assert_allclose(pieces[:7], whole[:7, :, 2:], rtol=1e-12)
     assert pieces.shape == (50, 3, 2)
@@ -59,7 +59,7 @@ def test_it_does_not_matter_in_which_pieces_or_with_whom_rounds_are_taken() -> N
 
 def test_the_truth_of_rows_drawn_again_is_their_mean() -> None:
     asked = question()
-    feed = fed(asked, range(2))
+    feed = feed_of(asked, range(2))
     expected = [values.mean() - 15 for values in DATA.values()]
     np.testing.assert_allclose(feed.truth, np.repeat(np.array(expected)[:, None], 2, axis=1))
     assert not feed.blur.any()
@@ -69,7 +69,7 @@ def test_a_replay_feeds_one_half_in_order_and_holds_out_the_other() -> None:
     asked = question(mode="replay")
     assert asked.samples == 50
     np.testing.assert_array_equal(fed_rows(asked.sites.counts), FED)
-    feed = fed(asked, range(4))
+    feed = feed_of(asked, range(4))
     means = feed.means(1, 50) + 15
     for a, values in enumerate(DATA.values()):
         for run in range(4):

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from colme import __version__
+from colme.cli.running import StoppedCommand
 from colme.errors import ColmeError, needs
 
 BAD_INPUT = 2
@@ -40,9 +41,7 @@ COMMANDS = {
         "sim",
         "Ask before joining: does it pay, from how many samples on, by how much, at which epsilon?",
     ),
-    "simulate": Offer(
-        "sim", "Simulate many runs of Private-C-ColME and measure the error over time."
-    ),
+    "simulate": Offer("sim", "Simulate a scenario and measure the error over time."),
     "study": Offer(
         "sim",
         "Estimate how much each site in a table would gain by collaborating.",
@@ -161,9 +160,10 @@ def run_app(app: typer.Typer, arguments: Sequence[str], program: str) -> int:
         _refuse_repeated(command, arguments)
         code: int = command.main(list(arguments), program, standalone_mode=False) or 0
         return _interrupted() if code == INTERRUPTED else code  # typer makes a code of it
-    except (typer.Abort, KeyboardInterrupt) as stopped:
-        # Typer makes an Abort of Ctrl-C, and has what was raised as its cause.
-        return _interrupted(str(stopped.__cause__ or stopped) or "interrupted")
+    except (typer.Abort, KeyboardInterrupt):
+        return _interrupted()
+    except StoppedCommand as stopped:
+        return _interrupted(str(stopped))
     except typer.BadParameter as error:
         return _refuse(_in_words(error.format_message()))
     except typer.TyperException as error:

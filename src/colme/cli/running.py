@@ -15,7 +15,7 @@ from colme.errors import ConfigError
 if TYPE_CHECKING:  # a command's help waits neither for numpy nor for a compiler
     from rich.console import Console
 
-    from colme.experiment.run import Experiment, Outcome
+    from colme.experiment.run import Experiment, RunResult
 
 Out = Annotated[
     Path | None,
@@ -50,6 +50,10 @@ LIMIT = Path("/sys/fs/cgroup/memory.max")
 """Where a container says how much memory it may have."""
 
 
+class StoppedCommand(Exception):  # noqa: N818 (not an error)
+    """Ctrl-C, with what is stored: of a KeyboardInterrupt typer would keep the exit code alone."""
+
+
 def run_shown(
     experiment: "Experiment[Any, Any]",
     label: str,
@@ -59,10 +63,10 @@ def run_shown(
     threads: int | None = None,
     workers: int | None = None,
     cluster: str | None = None,
-) -> "Outcome[Any]":
+) -> "RunResult[Any]":
     """Run an experiment with a sign of progress, on what was asked for."""
     from colme.experiment.progress import progress
-    from colme.experiment.run import run
+    from colme.experiment.run import Interrupted, run
 
     given = {"--threads": threads, "--workers": workers, "--cluster": cluster}
     chosen = [name for name, value in given.items() if value is not None]
@@ -70,13 +74,16 @@ def run_shown(
         raise ConfigError(chosen[0], given[chosen[0]], f"nothing, beside {chosen[1]}")
     if cluster is None:
         require_memory(experiment, threads or workers or os.cpu_count() or 1, force=force)
-    with (
-        _executor(workers, cluster) as executor,
-        progress(label, experiment.total_work()) as report,
-    ):
-        return run(
-            experiment, out=out, force=force, threads=threads, executor=executor, report=report
-        )
+    try:
+        with (
+            _executor(workers, cluster) as executor,
+            progress(label, experiment.total_work()) as report,
+        ):
+            return run(
+                experiment, out=out, force=force, threads=threads, executor=executor, report=report
+            )
+    except Interrupted as stopped:
+        raise StoppedCommand(str(stopped)) from None
 
 
 @contextmanager
@@ -123,7 +130,7 @@ def _gib(size: int) -> str:
     return f"{size / 2**30:,.1f} GiB"
 
 
-def said(outcome: "Outcome[Any]") -> str:
+def said(outcome: "RunResult[Any]") -> str:
     """Return what stands before the names of the files."""
     return "Saved" if outcome.computed else "Already done, nothing was computed again:"
 

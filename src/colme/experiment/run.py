@@ -93,7 +93,7 @@ class Experiment(ABC, Generic[Part, Result]):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome(Generic[Result]):
+class RunResult(Generic[Result]):
     """A result, and where it is."""
 
     result: Result
@@ -116,7 +116,7 @@ def run(
     executor: Executor | None = None,
     report: Report = _silent,
     finished: Callable[[Sequence[Arrays]], None] | None = None,
-) -> Outcome[Result]:
+) -> RunResult[Result]:
     """Compute all parts, combine them, and save the result.
 
     Parameters
@@ -147,21 +147,21 @@ def run(
     if out is not None:
         folder = Folder.claim(out, experiment.identity(), results=experiment.files, force=force)
         if folder.files:
-            return Outcome(experiment.load(folder.out), folder.files, computed=False)
+            return RunResult(experiment.load(folder.out), folder.files, computed=False)
     try:
         done = _computed(experiment, folder, threads, executor, report, finished)
     except KeyboardInterrupt:
         raise Interrupted(_what_is_stored(folder)) from None
     result = experiment.combine([done[part] for part in experiment.parts()])
     if folder is None:
-        return Outcome(result)
+        return RunResult(result)
     try:
         files = experiment.save(result, folder.out)
         folder.finish(files)
     except OSError as error:
         seen = f"{folder.out}, where the result can't be written ({error.strerror})"
         raise ConfigError("--out", seen, "room, then the same command: no part is lost") from None
-    return Outcome(result, tuple(files))
+    return RunResult(result, tuple(files))
 
 
 def _computed(

@@ -6,7 +6,7 @@ from typing import Protocol
 import numpy as np
 
 from colme.sim.engines import Engine, FloatArray
-from colme.sim.feeds import Feed
+from colme.sim.feeds import SampleFeed
 from colme.sim.measures import Sums
 
 
@@ -24,7 +24,7 @@ class Batch:
     """All algorithms on the samples of one feed, before their first round."""
 
     def __init__(
-        self, feed: Feed, engines: Sequence[Engine], recorders: Sequence[Recorder]
+        self, feed: SampleFeed, engines: Sequence[Engine], recorders: Sequence[Recorder]
     ) -> None:
         self.feed, self.engines, self.recorders = feed, engines, recorders
         self.world = feed.world

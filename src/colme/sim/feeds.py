@@ -29,7 +29,7 @@ FEWEST_ROUNDS = 16
 """Rounds of a chunk that is given, at least."""
 
 
-class Feed(ABC):
+class SampleFeed(ABC):
     """The samples of one batch."""
 
     rows: int
@@ -58,7 +58,7 @@ class Feed(ABC):
         return np.asarray(chunk.data[-1], np.float64)
 
 
-class Drawn(Feed):
+class Drawn(SampleFeed):
     """Samples that the kernel draws, with the drift and the paces of the world put into them.
 
     Parameters
@@ -165,7 +165,7 @@ class Moved:
         return self._seen
 
 
-class Given(Feed):
+class Given(SampleFeed):
     """Samples that a subclass brings as running means.
 
     Parameters
