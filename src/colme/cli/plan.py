@@ -17,7 +17,6 @@ from colme.cli.values import numbers, words
 from colme.privacy.words import level
 
 if TYPE_CHECKING:  # `--help` waits for nothing that computes
-    from colme.experiment.folder import require_writable
     from colme.plan.forecast import Forecast, Point
     from colme.plan.question import Question
     from colme.theory import Prospect
@@ -60,6 +59,7 @@ def plan(
     import numpy as np
 
     from colme.algorithms import resolved
+    from colme.experiment.folder import require_writable
     from colme.plan.forecast import forecast
     from colme.plan.question import AlgorithmName, Question
     from colme.sim.graphs import random_component_sizes
