@@ -7,7 +7,6 @@ import typer
 from rich.console import Console
 from rich.progress import track
 
-from colme.experiment.folder import require_writable
 from colme.privacy.words import level
 
 if TYPE_CHECKING:  # `--help` waits for nothing that computes
@@ -29,6 +28,7 @@ def demo(
     Real agents exchange real messages in memory, with the recommended algorithm. Each agent sees
     its own samples and the releases of others, nothing else.
     """
+    from colme.experiment.folder import require_writable
     from colme.report import curves
     from colme.rules.release import Profile
     from colme.sim.demonstration import AGENTS, demonstrate
