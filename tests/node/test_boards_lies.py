@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from colme.node.wire import Reason, Refused, message_in, parse_frame, pb
-from colme.protocol.board.digest import LAST_ORIGIN, Page
-from colme.protocol.board.entry import Entry, Proof
+from colme.protocol.board.board import LAST_ORIGIN, Page
 from colme.protocol.board.messages import DigestMessage, RecordsMessage
+from colme.protocol.board.record import Entry, Proof
 from colme.protocol.messages import ReleaseMessage
 from support.boarded import B, Boarded, boarded, somebody
 from support.boards import written

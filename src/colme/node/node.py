@@ -40,7 +40,7 @@ from colme.node.tasks import running
 from colme.node.trust import Identity, Trust, signing_settings
 from colme.node.wire import Reason
 from colme.privacy.ledger import Ledger
-from colme.protocol.board.entry import Proof
+from colme.protocol.board.record import Proof
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

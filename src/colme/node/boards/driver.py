@@ -15,10 +15,9 @@ from colme.node.driving import AgentDriver
 from colme.node.metrics import Metrics
 from colme.node.state import Kept, Store, newest_instead
 from colme.node.wire import Reason, Refused, Standing
-from colme.protocol.board.digest import PAGE
-from colme.protocol.board.entry import Entry, Proof, statements
+from colme.protocol.board.board import PAGE
 from colme.protocol.board.messages import DigestMessage, RecordsMessage
-from colme.protocol.board.record import Record, origin_of_key
+from colme.protocol.board.record import Entry, Proof, Record, origin_of_key, statements
 from colme.protocol.events import Part, Received, Returned
 from colme.protocol.messages import Message, RoundMessage
 from colme.protocol.settings import Settings

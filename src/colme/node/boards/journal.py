@@ -8,7 +8,7 @@ from colme.node.driving import Journal
 from colme.node.metrics import Metrics
 from colme.node.state import Kept, Store
 from colme.protocol.agent import Agent
-from colme.protocol.board.entry import Entry
+from colme.protocol.board.record import Entry
 from colme.protocol.events import Part
 from colme.protocol.messages import Message
 

@@ -8,8 +8,7 @@ from collections.abc import Collection
 
 from colme.node.contact import Contact
 from colme.node.wire import Reason, Refused
-from colme.protocol.board.entry import Entry
-from colme.protocol.board.record import Record
+from colme.protocol.board.record import Entry, Record
 
 NOISE_DEVIATIONS = 40.0
 """Standard deviations of one sample's noise beyond the bounds: no released mean is ever there, as

@@ -16,7 +16,7 @@ from colme.node.metrics import Metrics
 from colme.node.state import Store
 from colme.node.wire import Standing
 from colme.protocol.agent import Agent
-from colme.protocol.board.entry import Entry
+from colme.protocol.board.record import Entry
 from colme.protocol.events import Begin, Effects, Part
 from colme.protocol.messages import Message
 from colme.protocol.settings import Settings

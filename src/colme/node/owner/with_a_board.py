@@ -11,8 +11,8 @@ from colme.inference.mixture import Models
 from colme.inference.obstacles import obstacle
 from colme.node.owner import why
 from colme.node.owner.answer import Answer
-from colme.protocol.board.evidence import Evidence
 from colme.protocol.board.record import Record
+from colme.protocol.relay import Evidence
 from colme.relay import Relay
 from colme.rules.release import Profile
 

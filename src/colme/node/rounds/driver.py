@@ -13,7 +13,7 @@ from colme.node.metrics import Metrics
 from colme.node.rounds.pacing import Pacing
 from colme.node.state import Store
 from colme.node.wire import Reason, Refused, Standing
-from colme.protocol.board.entry import Entry
+from colme.protocol.board.record import Entry
 from colme.protocol.events import Deadline, Event, Received, Returned
 from colme.protocol.messages import Message, RoundMessage
 from colme.protocol.rounds.state import SUSPECT_AFTER, Phase

@@ -4,9 +4,9 @@ from typing import Any
 
 from colme.errors import MessageError
 from colme.node.wire import neighbour_pb2 as pb
-from colme.protocol.board.digest import Head, Page
-from colme.protocol.board.entry import Entry, entry_from_bytes
+from colme.protocol.board.board import Head, Page
 from colme.protocol.board.messages import BoardMessage, DigestMessage, RecordsMessage
+from colme.protocol.board.record import Entry, entry_from_bytes
 
 LARGEST_ENTRIES = 15 * 1024
 """Bytes of entries in one frame: there is room for all else."""
