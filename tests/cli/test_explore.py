@@ -8,7 +8,7 @@ import pytest
 
 from colme.cli import app
 from colme.cli import explore as command
-from colme.explore import ExplorerServer
+from colme.explore.server import ExplorerServer
 
 
 @pytest.fixture(autouse=True)

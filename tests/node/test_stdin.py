@@ -12,8 +12,7 @@ import pytest
 
 from colme.errors import ConfigError
 from colme.node import config
-from colme.node.samples import make_feed
-from colme.node.samples.feeds import StdinFeed
+from colme.node.samples.feeds import StdinFeed, make_feed
 from colme.node.samples.lines import SampleReader
 from support.taker import Taker
 

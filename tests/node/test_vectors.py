@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from colme.node.config import Agreed
-from colme.node.session import Agreement
-from colme.node.wire import encode, message_in, parse_frame, pb
+from colme.node.session.admission import Agreement
+from colme.node.wire import neighbour_pb2 as pb
+from colme.node.wire.codec import encode, message_in, parse_frame
 from colme.protocol.board.board import LAST_ORIGIN, Head, Page
 from colme.protocol.board.messages import DigestMessage, RecordsMessage
 from colme.protocol.board.record import Proof, Record, entry_from_bytes

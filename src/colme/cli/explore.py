@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from colme.explore import ExplorerServer
+from colme.explore.server import ExplorerServer
 
 PORT = 8711
 """If none is given, so that links go on working from one day to the next."""

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from colme.node.trust import PUBLIC_FILE, Certificate, Identity, read_certificates
+from colme.node.trust.identity import PUBLIC_FILE, Certificate, Identity, read_certificates
 
 identity = typer.Typer(
     help="Who a node is: a key of its own, and a certificate to hand to its neighbours.",

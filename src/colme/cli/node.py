@@ -16,10 +16,10 @@ from colme.cli.app import BAD_INPUT
 from colme.errors import ColmeError, ConfigError
 from colme.node import log
 from colme.node.config import NodeConfig
-from colme.node.descriptors import raise_limit
+from colme.node.files import raise_limit
 from colme.node.node import Node
-from colme.node.samples import FirstLines, first_marks
-from colme.node.session import check as check_neighbours
+from colme.node.samples.first_lines import FirstLines, first_marks
+from colme.node.session.rehearsal import check as check_neighbours
 from colme.node.state import Overview
 
 Config = Annotated[Path, typer.Option(help="The node's configuration (TOML).")]

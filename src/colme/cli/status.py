@@ -13,7 +13,8 @@ from rich.text import Text
 
 from colme.cli.tables import show
 from colme.node.config import NodeConfig
-from colme.node.owner import NeighbourStatus, OwnerClient, Status
+from colme.node.owner.client import OwnerClient
+from colme.node.owner.status import NeighbourStatus, Status
 
 NOT_READY = 1
 

@@ -212,7 +212,7 @@ _HEAD = Struct(f">H{KEY_SIZE}s2Q")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Foreign:
-    """A record of a version unknown here: its origin, its order, and a body only others can read."""
+    """A record of a version that is unknown here: its body can be read by others only."""
 
     version: int
     key: bytes
