@@ -126,4 +126,4 @@ def test_in_rounds_it_says_how_many_look_alike() -> None:
     ],
 )
 def test_it_says_why_it_is_alone_and_what_is_missing(found: Obstacle, told: str) -> None:
-    assert told in why.why_alone(found, first_release=8)
+    assert told in why.obstacle_in_words(found, first_release=8)

@@ -26,7 +26,7 @@ from colme.relay import Relay
 from colme.rules.release import Profile
 
 
-def why_alone(found: Obstacle, *, first_release: int) -> str:
+def obstacle_in_words(found: Obstacle, *, first_release: int) -> str:
     """Say in words why the answer is near the own mean, and what is missing.
 
     `first_release`: the samples after which a node like this one releases something.
@@ -76,7 +76,7 @@ def answer_with_a_board(
     if not estimate.collaborative:
         found = obstacle(algorithm.own(evidence), evidence.records)
         schedule = algorithm.schedule_for(profile, evidence.origin)
-        reason = why_alone(found, first_release=schedule.next_end(0))
+        reason = obstacle_in_words(found, first_release=schedule.next_end(0))
     models = learned if isinstance(learned, Models) else None
     used = _of_others(evidence) if models is not None else ()
     answer = Answer.of(
