@@ -112,19 +112,13 @@ def test_the_command_line_computes_there(
 def test_workers_of_another_version_are_refused_at_the_door(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    theirs = dict(cluster.versions())["colme"]
     monkeypatch.setattr(cluster, "versions", lambda: (("colme", "9.9"),))
-    with (
-        refused(ConfigError, "cluster", seen=f"colme {theirs} on {address}"),
-        on_cluster(address),
-    ):
+    with refused(ConfigError, "cluster"), on_cluster(address):
         pass
     monkeypatch.setattr(cluster, "versions", lambda: (("no-such-package", "9.9"),))
-    with (
-        refused(ConfigError, "cluster", seen=f"no-such-package is missing on {address}"),
-        on_cluster(address),
-    ):
+    with refused(ConfigError, "cluster") as caught, on_cluster(address):
         pass
+    assert str(caught.value.seen).startswith("no-such-package is missing on ")
 
 
 def test_a_scheduler_without_workers_is_told_of(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """A board: a sample that is the same everywhere, and digests that find out who lacks what."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -165,7 +166,7 @@ def test_pages_and_batches_are_valid_by_construction() -> None:
     whole = Page(after="", last=LAST_ORIGIN, heads=())
     for field, text in (("after", "x"), ("last", ""), ("last", LAST_ORIGIN.upper())):
         with refused(MessageError, field, seen=text):
-            replace(whole, **{field: text})
+            replace(whole, **{field: text})  # type: ignore[arg-type]
     with refused(MessageError, "sequence"):
         Head(origin=origin("a"), sequence=-1)
     with refused(MessageError, "fingerprint"):
