@@ -12,12 +12,12 @@ from playwright.sync_api import Page, expect
 
 from support.elsewhere import PATIENCE
 
-SIZE = ["--agents", "3", "--degree", "2", "--rounds", "60", "--samples", "2", "--means", "0.5"]
+SIZE = ["--agents", "3", "--degree", "2", "--rounds", "60", "--means", "0.5"]
 
 
 @pytest.fixture
 def fleet(tmp_path: Path) -> Iterator["subprocess.Popen[str]"]:
-    command = [sys.executable, "-m", "colme", "fleet", *SIZE, "--watch", "--keep"]
+    command = [sys.executable, "-m", "colme", "fleet", *SIZE, "--watch", "--out"]
     with subprocess.Popen(
         [*command, str(tmp_path / "kept")], stdout=subprocess.PIPE, text=True
     ) as it:

@@ -11,10 +11,10 @@ from colme import __version__
 from colme.cli.app import BAD_INPUT, run
 
 
-def test_theory_as_json_is_one_object_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = "--agents 200 --degree 5 --means 0.2,0.4,0.8 --sigma 0.5 --epsilon 1 --draws 20"
+def test_plan_as_json_is_one_object_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = "--agents 200 --degree 5 --means 0.2,0.4,0.8 --sigma 0.5 --epsilon 1"
     arguments += " --algorithm paper"
-    assert run(["theory", *arguments.split(), "--seed", "1", "--json"]) == 0
+    assert run(["plan", *arguments.split(), "--seed", "1", "--json"]) == 0
     printed = capsys.readouterr()
     answer = json.loads(printed.out)
     assert printed.err == ""
@@ -30,13 +30,13 @@ def test_theory_as_json_is_one_object_and_nothing_else(capsys: pytest.CaptureFix
 def test_classes_with_equal_means_are_one_class(capsys: pytest.CaptureFixture[str]) -> None:
     answers = []
     for means in ("0.5", "0.5,0.5", "0.4,0.6"):
-        run(["theory", "--means", means, "--draws", "5", "--json", "--algorithm", "paper"])
+        run(["plan", "--means", means, "--json", "--algorithm", "paper"])
         answers.append(json.loads(capsys.readouterr().out))
     assert answers[0]["ideal"] == answers[1]["ideal"] < answers[2]["ideal"]
 
 
 def test_where_nobody_can_meet_no_epsilon_makes_it_pay(capsys: pytest.CaptureFixture[str]) -> None:
-    nobody = ["theory", "--degree", "0", "--algorithm", "paper"]
+    nobody = ["plan", "--degree", "0", "--algorithm", "paper"]
     assert run([*nobody, "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["smallest_epsilon"] is None
@@ -48,11 +48,11 @@ def test_where_nobody_can_meet_no_epsilon_makes_it_pay(capsys: pytest.CaptureFix
     assert "No epsilon makes it pay, with 30,000 samples each." in printed
 
 
-def test_theory_for_people_answers_the_question(
+def test_plan_for_people_answers_the_question(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    small = "--agents 20 --degree 5 --means 0.2,0.8 --epsilon 4 --rounds 1000 --boards 12"
-    assert run(["theory", *small.split(), "--draws", "5", "--out", str(tmp_path / "new")]) == 0
+    small = "--agents 20 --degree 5 --means 0.2,0.8 --epsilon 4 --samples 1000"
+    assert run(["plan", *small.split(), "--out", str(tmp_path / "new")]) == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert "At epsilon = 4 relay pays from about" in printed
     assert "at 1,000 the expected error is 0." in printed
@@ -61,13 +61,13 @@ def test_theory_for_people_answers_the_question(
     assert "half the agents" in printed
     assert "The paper's algorithm pays for every epsilon above" in printed
     assert {path.name for path in (tmp_path / "new").iterdir()} == {
-        "theory.png",
-        "theory.svg",
-        "theory.pdf",
+        "plan.png",
+        "plan.svg",
+        "plan.pdf",
     }
 
 
-@pytest.mark.parametrize("command", ["theory", "simulate --json", "fleet"])
+@pytest.mark.parametrize("command", ["plan", "simulate --json", "fleet"])
 def test_a_retired_algorithm_names_its_successor(
     command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -147,22 +147,22 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["--version"]) == 0
     assert capsys.readouterr().out == f"colme {__version__}\n"
     assert run([]) == 0
-    assert "theory" in capsys.readouterr().out
+    assert "plan" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        ("theory --epsilon 0", "epsilon: saw 0.0, expected a number above 0"),
-        ("theory --epsilon nan", "epsilon: saw nan"),
-        ("theory --sigma -1", "sigma: saw -1.0"),
-        ("theory --degree 300", "degree: saw 300, expected 0 to agents - 1 = 199"),
-        ("theory --agents 31 --degree 5", "31 agents x 5 is odd"),
-        ("theory --means a,b", "--means: saw 'a,b'"),
-        ("theory --agents many", "'--agents': expected a whole number"),
-        ("theory --sigma wide", "'--sigma': expected a number"),
-        ("theory --draws 0", "'--draws'"),
-        ("theory --algorithm relais", "algorithm: saw 'relais', expected 'relay', perhaps"),
+        ("plan --epsilon 0", "epsilon: saw 0.0, expected a number above 0"),
+        ("plan --epsilon nan", "epsilon: saw nan"),
+        ("plan --sigma -1", "sigma: saw -1.0"),
+        ("plan --degree 300", "degree: saw 300, expected 0 to agents - 1 = 199"),
+        ("plan --agents 31 --degree 5", "31 agents x 5 is odd"),
+        ("plan --means a,b", "--means: saw 'a,b'"),
+        ("plan --agents many", "'--agents': expected a whole number"),
+        ("plan --sigma wide", "'--sigma': expected a number"),
+        ("plan --samples 1", "'--samples'"),
+        ("plan --algorithm relais", "algorithm: saw 'relais', expected 'relay', perhaps"),
         ("demo --epsilon -1", "epsilon: saw -1.0"),
         ("simulate --rounds 5", "--out: saw None, expected a folder"),
         ("simulate --epsilon 0 --json", "epsilon.0: saw 0.0, expected greater than 0"),
@@ -176,7 +176,7 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
         ("reproduce figure1", "'--out'"),
         ("reproduce figure1 --runs 1 --out x", "'--runs'"),
         ("nothing", "No such command 'nothing'"),
-        ("theory --nothing", "No such option: --nothing"),
+        ("plan --nothing", "No such option: --nothing"),
     ],
 )
 def test_bad_input_is_refused_in_one_line_with_exit_code_2(

@@ -1,13 +1,13 @@
 """`colme explore`: an address, a browser where there is one, and faults in a line."""
 
 import socket
-import threading
+import sys
 import webbrowser
+from unittest.mock import Mock
 
 import pytest
 
 from colme.cli import app
-from colme.cli import explore as command
 from colme.explore.server import ExplorerServer
 
 
@@ -25,25 +25,23 @@ def test_it_prints_its_address_and_opens_nothing_that_was_not_wanted(
 
 
 def test_it_opens_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    opened = threading.Event()
-    addresses = []
-
-    def open_page(address: str) -> bool:
-        addresses.append(address)
-        opened.set()
-        return True
-
-    monkeypatch.setattr(webbrowser, "open", open_page)
+    opened = Mock(return_value=True)
+    monkeypatch.setenv("DISPLAY", ":0")
+    monkeypatch.setattr(webbrowser, "open", opened)
     assert app.run(["explore", "--port", "0"]) == 0
-    assert opened.wait()
-    assert addresses[0].startswith("http://127.0.0.1:")
+    (address,) = opened.call_args.args
+    assert address.startswith("http://127.0.0.1:")
 
 
-def test_where_there_is_no_browser_it_says_so(
+@pytest.mark.skipif(sys.platform in ("darwin", "win32"), reason="always has a desktop")
+def test_without_a_desktop_it_opens_nothing_and_says_so(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(webbrowser, "open", lambda address: False)
-    command._open("http://127.0.0.1:1/")
+    """A browser in the terminal would draw over the command's lines and never return."""
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(webbrowser, "open", pytest.fail)
+    assert app.run(["explore", "--port", "0"]) == 0
     assert "no browser" in capsys.readouterr().err
 
 

@@ -31,7 +31,7 @@ def node_processes(folder: Path) -> set[int]:
 
 def test_to_end_the_fleet_ends_its_nodes(tmp_path: Path) -> None:
     folder = tmp_path / "kept"
-    options = ["--agents", AGENTS, "--degree", 2, "--rounds", 10**6, "--keep", folder]
+    options = ["--agents", AGENTS, "--degree", 2, "--rounds", 10**6, "--out", folder]
     fleet = subprocess.Popen(
         [sys.executable, "-m", "colme", "fleet", *map(str, options)],
         stdin=subprocess.DEVNULL,

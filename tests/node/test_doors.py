@@ -38,12 +38,11 @@ def _defined(tree: ast.Module) -> set[str]:
     ("module", "spared"),
     [
         ("colme.node.wire.codec", ("sqlite3", "grpc", "pydantic", *COMPILER)),
-        ("colme.node.state", ("grpc", "pydantic", *SERVER, *COMPILER)),
-        ("colme.cli.state", ("grpc", "pydantic", "cryptography", *SERVER, *COMPILER)),
-        ("colme.cli.identity", ("grpc", "pydantic", "sqlite3", *SERVER, *COMPILER)),
-        ("colme.cli.status", ("grpc", "sqlite3", "structlog", *SERVER, *COMPILER)),
-        ("colme.cli.fleet", ("grpc", "sqlite3", *SERVER, "numba", "networkx")),
-        ("colme.cli.node", ("numpy", "networkx", *COMPILER)),
+        ("colme.node.state", ("grpc", "pydantic", "cryptography", *SERVER, *COMPILER)),
+        ("colme.node.trust.identity", ("grpc", "pydantic", "sqlite3", *SERVER, *COMPILER)),
+        ("colme.node.owner.client", ("grpc", "sqlite3", "structlog", *SERVER, *COMPILER)),
+        ("colme.node.fleet", ("grpc", "sqlite3", *SERVER, "numba", "networkx")),
+        ("colme.node.node", ("numpy", "networkx", *COMPILER)),
     ],
 )
 def test_an_import_spares_what_it_does_not_need(module: str, spared: tuple[str, ...]) -> None:
@@ -59,7 +58,7 @@ HEAVY = ("numba", "llvmlite", "scipy", "networkx", "matplotlib", "pandas", "xarr
 
 ANSWERING = """
 import sys
-import colme.cli.node
+import colme.node.node
 from colme import Network, Profile, SeededLaplace
 names = [f"node {i}" for i in range(20)]
 network = Network.of_equals(

@@ -6,12 +6,14 @@ import sys
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
+from inspect import signature
 from pathlib import Path
 from socket import create_server
 
 import pytest
 
 from colme.cli.app import run
+from colme.cli.fleet import fleet
 from colme.errors import NodeError
 from colme.node.config import NodeConfig, SyntheticSource, split_address
 from colme.node.fleet import Fleet, Member, Outcome, Plan, outcome, prepare
@@ -120,11 +122,20 @@ def test_boards_of_a_fleet_are_those_of_agents_in_memory(tmp_path: Path) -> None
     assert any(one["value"] != one["alone"] for one in seen.agents), "else nothing is shared"
 
 
+def test_the_command_starts_what_a_plan_starts() -> None:
+    """Its defaults are written twice, since `--help` does not import a fleet."""
+    planned = Plan()
+    assert planned.samples == 10, "said in the help of --rounds"
+    for name in ("agents", "degree", "rounds", "sigma", "epsilon", "seed"):
+        assert signature(fleet).parameters[name].default == getattr(planned, name)
+    assert signature(fleet).parameters["means"].default == ",".join(map(str, planned.means))
+
+
 @pytest.mark.slow
 def test_the_command_prints_one_object_and_keeps_what_it_is_told_to_keep(tmp_path: Path) -> None:
     folder = tmp_path / "kept"
-    size = ["--agents", "3", "--degree", "2", "--rounds", "30", "--samples", "2", "--means", "0.5"]
-    command = [sys.executable, "-m", "colme", "fleet", *size, "--json", "--keep", str(folder)]
+    size = ["--agents", "3", "--degree", "2", "--rounds", "30", "--means", "0.5"]
+    command = [sys.executable, "-m", "colme", "fleet", *size, "--json", "--out", str(folder)]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=100)
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.count("\n") == 1
@@ -155,14 +166,14 @@ def test_the_command_prints_one_object_and_keeps_what_it_is_told_to_keep(tmp_pat
         assert (of_it / "identity" / "identity.pem").is_file()
         assert '"event": "started"' in (of_it / "node.log").read_text()
         stored = Overview.of(of_it / "state")
-        assert (stored.name, stored.taken) == (agent["name"], 60)
+        assert (stored.name, stored.taken) == (agent["name"], 300)
         assert 0 < stored.round <= agent["rounds"], "a tick without news is not stored"
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ("--keep {full}", "--keep: saw '{full}', expected a new or empty folder"),
+        ("--out {full}", "--out: saw '{full}', expected a new or empty folder"),
         ("--agents 4 --degree 4", "--degree: saw 4, expected at most 3, below --agents"),
         ("--agents 5 --degree 3", "--degree: saw 3, expected an even product"),
         ("--means 0.2,x", "--means"),

@@ -13,7 +13,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 _context = get_context("forkserver")
-_context.set_forkserver_preload(["colme.cli.node", "opendp.measurements"])
+_context.set_forkserver_preload(["colme.cli.node", "colme.node.node", "opendp.measurements"])
 
 
 class Forked:

@@ -21,25 +21,25 @@ INTERRUPTED = 130
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A command, as `colme --help` has it: its file in this folder is not read for that."""
+    """A command as `colme --help` lists it, without importing its file."""
 
     extra: str
-    """What brings the packages it needs."""
+    """The extra that installs the packages it needs."""
     words: str
 
 
 COMMANDS = {
     "demo": Offer(
         "sim",
-        "Watch agents learn their own means together, privately: what it is worth, in a minute.",
+        "Show in a minute what agents gain by collaborating, and save a picture.",
     ),
     "explore": Offer(
         "web",
-        "Play with it in a browser: sliders, curves as they come, a network of real agents.",
+        "Serve a page with sliders, curves and a network of real agents to play with.",
     ),
-    "theory": Offer(
+    "plan": Offer(
         "sim",
-        "Ask before joining: does it pay, from how many samples on, by how much, at which epsilon?",
+        "Forecast whether collaboration pays, from how many samples on, and at which epsilon.",
     ),
     "simulate": Offer(
         "sim", "Simulate many runs of Private-C-ColME and measure the error over time."
@@ -48,39 +48,42 @@ COMMANDS = {
         "sim",
         "Estimate how much each site in a table would gain by collaborating.",
     ),
-    "plot": Offer(
-        "sim", "Draw a result over time with 95% confidence bands: errors, or any other quantity."
-    ),
+    "plot": Offer("sim", "Draw a result over time as PNG, SVG and PDF, with 95% confidence bands."),
     "reproduce": Offer(
         "sim",
         "Reproduce the paper's figure and its claims, or the comparison with earlier systems.",
     ),
-    "identity": Offer(
-        "node", "Who a node is: a key of its own, and a certificate to hand to its neighbours."
-    ),
+    "identity": Offer("node", "Make, show or renew the key and the certificate of a node."),
     "node": Offer("node", "Run a node until it is interrupted (SIGINT or SIGTERM)."),
     "status": Offer("node", "Show a running node's estimate, round, privacy and neighbours."),
-    "state": Offer("node", "A node's stored state: show it, back it up, restore it, change it."),
+    "state": Offer("node", "Show, back up, restore or change the stored state of a node."),
     "fleet": Offer(
         "node",
-        "Start real nodes: a process each, certificates and TLS on loopback, made-up data.",
+        "Run real nodes on this machine with made-up data: a process each, TLS on loopback.",
     ),
 }
-"""Every command is a file of this folder."""
+"""Every command has a file in this folder."""
 
 MOVED = {
     "bench": "python -m benchmarks speed, scale or node, in a clone of the project",
     "compare": "colme reproduce comparison",
     "export": "colme simulate --csv",
+    "fleet --keep": "--out",
+    "fleet --samples": "--rounds: a node takes ten samples in each",
+    **dict.fromkeys(
+        ("plot --run", "plot --agent", "plot --format", "plot --size"),
+        "colme.report.drawing in Python (docs/simulator.md)",
+    ),
     **{
         f"reproduce {name}": f"python -m research {name}, in a clone of the project"
         for name in ("harm", "figure3", "schools", "wards")
     },
+    "theory": "colme plan",
 }
-"""Commands of earlier versions, and what to use instead."""
+"""Commands and options of earlier versions, and what to use instead."""
 
 COMPLETES = "_COLME_COMPLETE"
-"""Set by the shell when it asks what may come next: then every option is wanted."""
+"""Set by the shell when it completes a line: then all options are needed."""
 
 
 def _print_version(wanted: bool) -> None:
@@ -91,17 +94,20 @@ def _print_version(wanted: bool) -> None:
 
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print it.")
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
     ] = False,
 ) -> None:
     pass
 
 
 def _application(loaded: Iterable[str]) -> typer.Typer:
-    """The command line with all commands, these ready to run.
+    """Return the command line with all commands, of which those in `loaded` can run.
 
-    The others are names and a line of help: neither a node's start nor `--help` need wait for a
-    compiler's.
+    The others are a name and a line of help: neither the start of a node nor `--help` waits for
+    the imports of another command.
     """
     app = typer.Typer(
         name="colme",
@@ -119,7 +125,7 @@ def _application(loaded: Iterable[str]) -> typer.Typer:
         if isinstance(command, typer.Typer):
             app.add_typer(command, name=name)
         elif command.__module__ == __name__:
-            # Whatever its options are: what is missing is said first.
+            # Accept any options, so that the first error is about what is missing.
             anything = {"ignore_unknown_options": True, "allow_extra_args": True}
             app.command(name, help=words, context_settings=anything)(command)
         else:
@@ -132,7 +138,7 @@ def _load(name: str) -> Any:
 
 
 def _announced() -> None:
-    """Is never run: whoever names a command gets it loaded."""
+    """Stand in for a command in `colme --help`; never run, since naming a command loads it."""
 
 
 def _unavailable(package: str | None, extra: str) -> Callable[[], None]:
@@ -144,8 +150,9 @@ def _unavailable(package: str | None, extra: str) -> Callable[[], None]:
 
 def run(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit code."""
-    for name in (" ".join(arguments[:2]), " ".join(arguments[:1])):
-        if name in MOVED:
+    options = [one.partition("=")[0] for one in arguments if one.startswith("--")]
+    for words in (arguments[:1], arguments[:2], *([arguments[0], one] for one in options)):
+        if (name := " ".join(words)) in MOVED:
             return _refuse(f"colme {name} is gone: use {MOVED[name]}")
     app = _application(COMMANDS if COMPLETES in environ else arguments[:1])
     groups = [group.name for group in app.registered_groups]
@@ -178,13 +185,13 @@ def run_app(app: typer.Typer, arguments: Sequence[str], program: str) -> int:
 
 
 def _in_words(message: str) -> str:
-    """Of a value that is no number: what was expected, and not how it was parsed."""
+    """Return a message about an invalid value without how it was parsed."""
     words = message.replace("Input should be", "expected").partition(", unable to parse")[0]
     return words.replace("a valid integer", "a whole number").replace("a valid number", "a number")
 
 
 def _refuse_repeated(command: Any, arguments: Sequence[str]) -> None:
-    """Of two values the last would count, unsaid."""
+    """Refuse an option given twice: the last value would count without a word."""
     for argument in arguments:
         command = getattr(command, "commands", {}).get(argument, command)
     lists = {name for option in command.params if option.multiple for name in option.opts}

@@ -1,7 +1,7 @@
 """`colme demo`: real agents in memory, and what they gain."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -9,24 +9,30 @@ from rich.progress import track
 
 from colme.cli import folder
 from colme.privacy.words import level
-from colme.report import curves
-from colme.rules.release import Profile
-from colme.sim.demonstration import AGENTS, DEGREE, MEANS, Demonstration, demonstrate
+
+if TYPE_CHECKING:  # `--help` waits for nothing that computes
+    from colme.sim.demonstration import Demonstration
 
 
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the picture.")] = Path("demo"),
-    rounds: Annotated[int, typer.Option(help="Samples of each agent.", min=1)] = 600,
+    rounds: Annotated[
+        int, typer.Option(help="Rounds, one sample of each agent a round.", min=1)
+    ] = 600,
     epsilon: Annotated[
         float, typer.Option(help="Privacy of each sample (event level, replace-one); inf for none.")
     ] = 1.0,
-    seed: Annotated[int, typer.Option(help="Seed of graph, means, data and noise.", min=0)] = 1,
+    seed: Annotated[int, typer.Option(help="Same seed, same numbers.", min=0)] = 1,
 ) -> None:
-    """Watch agents learn their own means together, privately: what it is worth, in a minute.
+    """Show in a minute what agents gain by collaborating, and save a picture.
 
-    Real agents exchange real messages in memory, with the recommended algorithm. Each sees nothing
-    but its own samples and what others release.
+    Real agents exchange real messages in memory, with the recommended algorithm. Each agent sees
+    its own samples and the releases of others, nothing else.
     """
+    from colme.report import curves
+    from colme.rules.release import Profile
+    from colme.sim.demonstration import AGENTS, demonstrate
+
     Profile.bounded(0, 1, epsilon=epsilon)  # refused before there is a folder
     folder.prepare(out)
     console = Console(soft_wrap=True, highlight=False)
@@ -43,7 +49,9 @@ def demo(
         console.print(text, markup=False)
 
 
-def _told(result: Demonstration, epsilon: float, picture: Path) -> list[str]:
+def _told(result: "Demonstration", epsilon: float, picture: Path) -> list[str]:
+    from colme.sim.demonstration import AGENTS, DEGREE, MEANS
+
     alone, together, ideal = (
         result.errors(one)[-1] for one in (result.local, result.together, result.ideal)
     )

@@ -16,54 +16,55 @@ from rich.live import Live
 from rich.table import Table
 
 from colme.algorithms import ALGORITHMS, ALIASES, resolved
-from colme.cli.browser import open_page
+from colme.cli.explore import open_page
 from colme.cli.tables import show
 from colme.cli.values import numbers
-from colme.node.fleet import Fleet, Member, Outcome, Plan, Sight, outcome, prepare
 from colme.privacy.words import level
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # `--help` waits for nothing that computes
+    from colme.node.fleet import Fleet, Member, Outcome, Plan, Sight
     from colme.node.fleet_page import FleetPage
-
-DEFAULT = Plan()
 
 
 def fleet(
-    agents: Annotated[int, typer.Option(help="Nodes.", min=2, max=200)] = DEFAULT.agents,
-    degree: Annotated[int, typer.Option(help="Neighbours of each.", min=1)] = DEFAULT.degree,
-    rounds: Annotated[int, typer.Option(help="Rounds.", min=1)] = DEFAULT.rounds,
-    samples: Annotated[int, typer.Option(help="Samples a round.", min=1)] = DEFAULT.samples,
-    means: Annotated[str, typer.Option(help="True means of the classes.")] = ",".join(
-        map(str, DEFAULT.means)
-    ),
-    sigma: Annotated[float, typer.Option(help="Standard deviation.", min=0)] = DEFAULT.sigma,
+    agents: Annotated[int, typer.Option(help="Number of nodes.", min=2, max=200)] = 12,
+    degree: Annotated[int, typer.Option(help="Neighbours of each node.", min=1)] = 4,
+    rounds: Annotated[
+        int, typer.Option(help="Rounds, ten samples of each node a round.", min=1)
+    ] = 200,
+    means: Annotated[str, typer.Option(help="Means of the classes.")] = "0.2,0.4,0.8",
+    sigma: Annotated[float, typer.Option(help="Standard deviation of a sample.", min=0)] = 0.1,
     epsilon: Annotated[
         float, typer.Option(help="Privacy of each sample (event level, replace-one); inf for none.")
-    ] = DEFAULT.epsilon,
+    ] = 4.0,
     algorithm: Annotated[
         str, typer.Option(help=f"{', '.join([*ALIASES, *ALGORITHMS])}.")
     ] = "recommended",
-    seed: Annotated[int, typer.Option(help="Seed of graph, classes and data.", min=0)] = 1,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, nothing else.")] = False,
-    keep: Annotated[
+    seed: Annotated[int, typer.Option(help="Same seed, same graph, classes and data.", min=0)] = 1,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object only.")] = False,
+    out: Annotated[
         Path | None,
-        typer.Option(help="Keep identities, configurations, states and logs in this folder."),
+        typer.Option(
+            help="New folder for identities, configurations, states and logs.  They are deleted"
+            " at the end if not given."
+        ),
     ] = None,
     watch: Annotated[
         bool,
-        typer.Option("--watch", help="Serve a page over all nodes, on loopback, until Ctrl-C."),
+        typer.Option("--watch", help="Serve a page over all nodes on loopback until Ctrl-C."),
     ] = False,
 ) -> None:
-    """Start real nodes: a process each, certificates and TLS on loopback, made-up data.
+    """Run real nodes on this machine with made-up data: a process each, TLS on loopback.
 
-    Nobody knows its class, its mean or who is like it. At the end stand each node's true mean, what
-    it would have known alone, and what it knows.
+    No node knows its class or its mean. At the end a table shows each node's true mean, and its
+    error alone and together.
     """
+    from colme.node.fleet import Fleet, Plan, outcome, prepare
+
     plan = Plan(
         agents=agents,
         degree=degree,
         rounds=rounds,
-        samples=samples,
         means=tuple(numbers("--means", means)),
         sigma=sigma,
         epsilon=epsilon,
@@ -71,7 +72,7 @@ def fleet(
         seed=seed,
     )
     console = Console(stderr=as_json)
-    with TemporaryDirectory(prefix="colme-fleet-") if keep is None else nullcontext(keep) as folder:
+    with TemporaryDirectory(prefix="colme-fleet-") if out is None else nullcontext(out) as folder:
         members = prepare(plan, Path(folder))
         with (
             Fleet(members) as running,
@@ -79,7 +80,8 @@ def fleet(
         ):
             if page is not None:
                 console.print(f"a page over all nodes: {page.address}", soft_wrap=True)
-                open_page(page.address)
+                if sys.stderr.isatty():
+                    open_page(page.address)
             sights = _watched(running, plan, console)
             result = outcome(sights, plan.rounds)
             if as_json:
@@ -91,19 +93,19 @@ def fleet(
                 console.print("the nodes and their page stay until Ctrl-C")
                 with suppress(KeyboardInterrupt):
                     Event().wait()
-    if keep is not None and not as_json:
-        console.print(f"identities, configurations, states and logs are in {keep}", markup=False)
+    if out is not None and not as_json:
+        console.print(f"identities, configurations, states and logs are in {out}", markup=False)
 
 
-def _page(plan: Plan, members: Sequence[Member]) -> "FleetPage":
-    # Imported only now: without a page no HTTP server is needed.
+def _page(plan: "Plan", members: Sequence["Member"]) -> "FleetPage":
+    # Without a page no HTTP server is imported.
     from colme.node.fleet_page import FleetPage
 
     return FleetPage(plan, members)
 
 
-def _watched(running: Fleet, plan: Plan, console: Console) -> Sequence[Sight]:
-    """The last sight of all, shown as it comes about."""
+def _watched(running: "Fleet", plan: "Plan", console: Console) -> Sequence["Sight"]:
+    """Show all nodes until the fleet is done; return the last sight of them."""
     sights: Sequence[Sight] = ()
     seen = sys.stderr.isatty() if console.stderr else console.is_terminal
     with Live(console=console, transient=True, auto_refresh=False) as live:
@@ -113,7 +115,7 @@ def _watched(running: Fleet, plan: Plan, console: Console) -> Sequence[Sight]:
     return sights
 
 
-def _table(sights: Sequence[Sight], plan: Plan) -> Table:
+def _table(sights: Sequence["Sight"], plan: "Plan") -> Table:
     table = Table(
         title=f"{plan.agents} nodes, {plan.degree} neighbours each, {plan.algorithm}, epsilon = "
         f"{level(plan.epsilon)} for each sample (event level, replace-one)"
@@ -133,7 +135,7 @@ def _table(sights: Sequence[Sight], plan: Plan) -> Table:
     return table
 
 
-def _print_sums(console: Console, result: Outcome) -> None:
+def _print_sums(console: Console, result: "Outcome") -> None:
     share = result.mse_estimate / result.mse_local
     console.print(
         f"mean squared error: alone {result.mse_local:.3g}, together {result.mse_estimate:.3g}: "

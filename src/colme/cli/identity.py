@@ -2,24 +2,27 @@
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from colme.node.trust.identity import PUBLIC_FILE, Certificate, Identity, read_certificates
+if TYPE_CHECKING:  # `--help` waits for nothing that computes
+    from colme.node.trust.identity import Certificate
 
 identity = typer.Typer(
-    help="Who a node is: a key of its own, and a certificate to hand to its neighbours.",
+    help="Make, show or renew the key and the certificate of a node.",
     no_args_is_help=True,
 )
 
 
 @identity.command()
 def new(
-    name: Annotated[str, typer.Argument(help="The node's name, as its neighbours will know it.")],
+    name: Annotated[str, typer.Argument(help="Name of the node, for its neighbours.")],
     out: Annotated[Path, typer.Option(help="Folder for the key and the certificate.")],
 ) -> None:
     """Make a key and a certificate."""
+    from colme.node.trust.identity import PUBLIC_FILE, Identity
+
     made = Identity.create(name, out, now=datetime.now(UTC))
     _print(made.certificate)
     typer.echo(f"Give {out / PUBLIC_FILE} to every neighbour, and let them compare the fingerprint")
@@ -28,9 +31,11 @@ def new(
 
 @identity.command()
 def show(
-    path: Annotated[Path, typer.Argument(help="A node's folder, or a certificate.")] = Path(),
+    path: Annotated[Path, typer.Argument(help="Folder of a node, or a certificate.")] = Path(),
 ) -> None:
     """Show the name, the fingerprint and the validity."""
+    from colme.node.trust.identity import PUBLIC_FILE, Identity, read_certificates
+
     if path.is_dir():
         _print(Identity.load(path).certificate)
         typer.echo(f"to hand out  {path / PUBLIC_FILE}")
@@ -41,9 +46,11 @@ def show(
 
 @identity.command()
 def renew(
-    folder: Annotated[Path, typer.Argument(help="The node's folder.")],
+    folder: Annotated[Path, typer.Argument(help="Folder of the node.")],
 ) -> None:
-    """Replace the key and the certificate; the name, the origin and the node's state stay."""
+    """Replace the key and the certificate; keep the name, the publisher ID and the state."""
+    from colme.node.trust.identity import PUBLIC_FILE, Identity
+
     _print(Identity.renew(folder, now=datetime.now(UTC)).certificate)
     typer.echo(
         f"Let every neighbour append {folder / PUBLIC_FILE} to the file it has for this node,"
@@ -51,7 +58,7 @@ def renew(
     typer.echo("then restart this node. After that the old certificate can go from their files.")
 
 
-def _print(certificate: Certificate) -> None:
+def _print(certificate: "Certificate") -> None:
     valid = certificate.is_valid(datetime.now(UTC))
     typer.echo(f"name         {certificate.name}")
     typer.echo(f"fingerprint  {certificate.fingerprint}")

@@ -5,55 +5,62 @@ import os
 import signal
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-# gRPC reports to standard error on its own account, in a form of its own; the log has it in words.
-os.environ.setdefault("GRPC_VERBOSITY", "NONE")
-
 from colme.cli.app import BAD_INPUT
 from colme.errors import ColmeError, ConfigError
-from colme.node import log
-from colme.node.config import NodeConfig
-from colme.node.files import raise_limit
-from colme.node.node import Node
-from colme.node.samples.first_lines import FirstLines, first_marks
-from colme.node.session.rehearsal import check as check_neighbours
-from colme.node.state import Overview
 
-Config = Annotated[Path, typer.Option(help="The node's configuration (TOML).")]
+if TYPE_CHECKING:  # `--help` waits for nothing that computes
+    from colme.node.config import NodeConfig
+    from colme.node.node import Node
+
+# Before gRPC is imported: it would report to standard error in a form of its own, besides the log.
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
 
 def node(
-    config: Config = Path("node.toml"),
+    config: Annotated[Path, typer.Option(help="Configuration of the node (TOML).")] = Path(
+        "node.toml"
+    ),
     check: Annotated[
-        bool, typer.Option("--check", help="Only check the configuration and ask every neighbour.")
+        bool,
+        typer.Option(
+            "--check", help="Check the configuration, ask every neighbour, and start nothing."
+        ),
     ] = False,
     state_lost: Annotated[
         bool,
         typer.Option(
             "--state-lost",
-            help="The state of before is lost, and no sample from before will be fed again.",
+            help="Confirm once that the earlier state is lost and that none of its samples will be "
+            "fed again.",
         ),
     ] = False,
     first_lines: Annotated[
-        FirstLines | None,
+        Literal["take", "skip"] | None,
         typer.Option(
-            help="Of a file that this state has not read yet: take the lines that are there, for "
-            "none was ever fed to a node, or skip them.",
+            help="Existing lines of a file that this state has not read: skip them, or take them "
+            "(only if no node ever read them).",
         ),
     ] = None,
     told_nothing_since: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="A neighbour of before, whom a restored state can't ask, was told nothing since "
-            "the backup was made.",
+            help="Confirm that nothing was sent to this former neighbour, which a restored state "
+            "can't ask, since the backup.",
         ),
     ] = None,
 ) -> None:
     """Run a node until it is interrupted (SIGINT or SIGTERM)."""
+    from colme.node import log
+    from colme.node.config import NodeConfig
+    from colme.node.files import raise_limit
+    from colme.node.node import Node
+    from colme.node.session.rehearsal import check as check_neighbours
+
     settings = NodeConfig.load(config)
     if check:
         if state_lost or first_lines or told_nothing_since:
@@ -84,8 +91,11 @@ def node(
             raise typer.Exit(BAD_INPUT) from None
 
 
-def _say_what_the_start_will_ask(settings: NodeConfig) -> None:
-    """Of a file's lines; nothing where a state has read it."""
+def _say_what_the_start_will_ask(settings: "NodeConfig") -> None:
+    """Print what the start will require about a file that the state has not read."""
+    from colme.node.samples.first_lines import first_marks
+    from colme.node.state import Overview
+
     marks: Mapping[str, int] = {}
     lost = False
     if settings.state.is_dir() and any(settings.state.iterdir()):
@@ -97,7 +107,7 @@ def _say_what_the_start_will_ask(settings: NodeConfig) -> None:
         typer.echo(f"the start will say: {error}")
 
 
-async def _run(node: Node) -> None:
+async def _run(node: "Node") -> None:
     loop, stopped = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)

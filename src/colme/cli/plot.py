@@ -1,22 +1,20 @@
 """`colme plot`: a result as a figure."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Literal
 
 import typer
 
 from colme.cli import folder as folders
-from colme.cli.values import numbers, whole_numbers, words
-from colme.errors import ConfigError
-from colme.report import curves
-from colme.report.drawing import Drawing, Scale, draw
-from colme.sim.study import load
+from colme.cli.values import numbers, words
+
+Scale = Literal["log", "linear"]
 
 
 def plot(
-    result: Annotated[Path, typer.Argument(help="A result of colme simulate, or its folder.")],
+    result: Annotated[Path, typer.Argument(help="Result of colme simulate, or its folder.")],
     out: Annotated[
-        Path | None, typer.Option(help="Folder for the figure.  Beside the result if not given.")
+        Path | None, typer.Option(help="Folder for the figure.  That of the result if not given.")
     ] = None,
     quantity: Annotated[
         str,
@@ -25,31 +23,32 @@ def plot(
         ),
     ] = "mse",
     over_local: Annotated[
-        bool, typer.Option("--over-local", help="As a multiple of what the same agents have alone.")
+        bool, typer.Option("--over-local", help="Divide by the error of the same agents alone.")
     ] = False,
-    x: Annotated[Scale, typer.Option(help="Axis of time.")] = "log",
+    x: Annotated[Scale, typer.Option(help="Scale of the time axis.")] = "log",
     y: Annotated[
-        Scale | None, typer.Option(help="The other axis.  Log for errors, else linear.")
+        Scale | None,
+        typer.Option(help="Scale of the other axis.  log for errors, else linear, if not given."),
     ] = None,
     algorithm: Annotated[
-        list[str] | None, typer.Option(help="Only these: with commas, or given several times.")
+        list[str] | None,
+        typer.Option(
+            help="Algorithms to draw: with commas, or given several times.  All if not given."
+        ),
     ] = None,
-    epsilon: Annotated[str | None, typer.Option(help="Only these: 1,4.")] = None,
-    run: Annotated[
-        str | None, typer.Option(help="Of what was kept of runs, only these; of answers, 0.")
+    epsilon: Annotated[
+        str | None, typer.Option(help="Epsilons to draw: 1,4.  All if not given.")
     ] = None,
-    agent: Annotated[
-        str | None, typer.Option(help="Of what was kept of agents, only these.")
-    ] = None,
-    formats: Annotated[
-        str, typer.Option("--format", help="png, svg, pdf, ...: with commas.")
-    ] = ",".join(curves.FORMATS),
-    size: Annotated[str | None, typer.Option(help="Width x height in inches: 8x5.")] = None,
 ) -> None:
-    """Draw a result over time with 95% confidence bands: errors, or any other quantity.
+    """Draw a result over time as PNG, SVG and PDF, with 95% confidence bands.
 
-    class_mse --over-local shows who is harmed: above 1, a class had better stayed alone.
+    `--quantity class_mse --over-local` shows who is harmed: above 1, a class has a smaller error
+    alone. For a part of a result, or another size, use colme.report.drawing in Python.
     """
+    from colme.report import curves
+    from colme.report.drawing import Drawing, draw
+    from colme.sim.study import load
+
     if result.is_dir():
         folders.refuse_unfinished(result)
     dataset = load(result)
@@ -60,37 +59,17 @@ def plot(
         y=y,
         algorithms=_names(algorithm, dataset.algorithm.values.tolist()),
         epsilons=None if epsilon is None else numbers("--epsilon", epsilon),
-        runs=None if run is None else whole_numbers("--run", run),
-        agents=None if agent is None else _agents(agent, dataset),
-        size=None if size is None else _size(size),
     )
     folder = out or (result if result.is_dir() else result.parent)
     folders.prepare(folder)
-    paths = curves.save(draw(dataset, drawing), folder, drawing.name, words(formats))
+    paths = curves.save(draw(dataset, drawing), folder, drawing.name)
     folders.add(folder, paths)
     for path in paths:
         typer.echo(path)
 
 
 def _names(given: list[str] | None, known: list[str]) -> list[str] | None:
-    """A name may have a comma in it."""
+    """Split at commas, except in the name of an algorithm that has one."""
     if given is None:
         return None
     return [name for text in given for name in ([text] if text in known else words(text))]
-
-
-def _agents(text: str, dataset: Any) -> list[Any]:
-    """By number, or as the nodes of the graph are called."""
-    numbered = "agent" in dataset.coords and dataset.agent.dtype.kind == "i"
-    return list(whole_numbers("--agent", text)) if numbered else list(words(text))
-
-
-def _size(text: str) -> tuple[float, float]:
-    width, _, height = text.partition("x")
-    try:
-        inches = float(width), float(height)
-    except ValueError:
-        inches = 0.0, 0.0
-    if not all(0.5 <= one <= 100 for one in inches):
-        raise ConfigError("--size", text, "width x height in inches, such as 8x5")
-    return inches

@@ -1,35 +1,38 @@
-"""`colme state`: look at a node's stored state, copy it, bring a copy back, change its promise."""
+"""`colme state`: show a node's stored state, back it up, restore it, change its parameters."""
 
 import json
 from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
 from colme.cli import tables
-from colme.node import state as room
 from colme.privacy.words import level
-from colme.protocol.snapshot import OF_ROUNDS
 
-state = typer.Typer(help="A node's stored state: show it, back it up, restore it, change it.")
+if TYPE_CHECKING:  # `--help` waits for nothing that computes
+    from colme.node.state import Overview
 
-Folder = Annotated[Path, typer.Argument(help="The node's state folder.")]
+state = typer.Typer(help="Show, back up, restore or change the stored state of a node.")
+
+Folder = Annotated[Path, typer.Argument(help="Folder of the node's state.")]
 
 
 @state.command()
 def show(
     folder: Folder,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, nothing else.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object only.")] = False,
 ) -> None:
-    """How far a node has come and what it has released; beside a running node, too.
+    """Show the progress of a node and what it has released. The node may be running.
 
-    Counts, and the noised mean that the neighbours have: no sample, exact mean or estimate.
+    Prints counts and the noisy mean that the neighbours have: no sample, exact mean or estimate.
     """
-    overview = room.Overview.of(folder)
+    from colme.node.state import Overview
+
+    overview = Overview.of(folder)
     if as_json:
         typer.echo(json.dumps(_as_plain(asdict(overview)), allow_nan=False))
     else:
@@ -38,43 +41,46 @@ def show(
 
 @state.command()
 def backup(
-    folder: Folder, file: Annotated[Path, typer.Argument(help="A file that does not exist yet.")]
+    folder: Folder, file: Annotated[Path, typer.Argument(help="New file for the backup.")]
 ) -> None:
-    """Copy a node's state to a file, while it runs or not."""
-    room.backup(folder, file)
+    """Copy a node's state to a file. The node may be running."""
+    from colme.node import state as stored
+
+    stored.backup(folder, file)
     typer.echo(f"{file}: a backup of {folder}")
 
 
 @state.command()
 def restore(
-    file: Annotated[Path, typer.Argument(help="A file that `colme state backup` wrote.")],
+    file: Annotated[Path, typer.Argument(help="Backup made by `colme state backup`.")],
     folder: Folder,
 ) -> None:
-    """Put a backup in the place of a stopped node's state.
+    """Replace a stopped node's state by a backup.
 
-    The node then waits until all that it has told have confirmed that nothing newer was sent.
+    After its start the node waits until every neighbour to which it ever sent anything has
+    confirmed that it received nothing newer.
     """
-    kept = room.restore(file, folder)
+    from colme.node import state as stored
+
+    kept = stored.restore(file, folder)
     before = f"what was there is {kept}" if kept else "nothing was there"
     typer.echo(f"{folder}: restored from {file}; {before}")
 
 
 @state.command()
 def change(
-    config: Annotated[Path, typer.Option(help="The node's configuration, as it is to be (TOML).")],
+    config: Annotated[Path, typer.Option(help="New configuration of the node (TOML).")],
     drop_waiting: Annotated[
         bool,
-        typer.Option(
-            "--drop-waiting", help="Samples that wait for their noise are never to be released."
-        ),
+        typer.Option("--drop-waiting", help="Never release the samples of open blocks."),
     ] = False,
 ) -> None:
-    """Bring a stopped node's state under other bounds, another epsilon or algorithm.
+    """Change the bounds, epsilon or algorithm of a stopped node's state.
 
-    The ledger, the place in each file and what neighbours remember are carried over, so that no
-    sample is noised twice; samples begin to count anew.
+    Keeps the privacy ledger, the read position in each file and what neighbours remember, so that
+    no sample gets noise twice. Samples are counted from zero again.
     """
-    # They bring large packages, which no other of these commands needs.
+    from colme.node import state as stored
     from colme.node.config import NodeConfig
     from colme.node.samples.feeds import make_noise
     from colme.node.trust.identity import Identity
@@ -85,7 +91,7 @@ def change(
     identity = Identity.load(wanted.identity)
     settings = signing_settings(wanted, Trust(identity, wanted.identity, pins))
     make_noise(wanted.source, settings)  # An epsilon that no node could start with is no promise.
-    done = room.change(wanted.state, settings, drop_waiting=drop_waiting)
+    done = stored.change(wanted.state, settings, drop_waiting=drop_waiting)
     for setting, seen, before in done.differences:
         typer.echo(f"{setting}: {seen}, before {before}")
     if done.goes_on:
@@ -112,7 +118,9 @@ def _as_plain(value: Any) -> Any:
     return None if isinstance(value, float) and not isfinite(value) else value
 
 
-def _print(overview: room.Overview) -> None:
+def _print(overview: "Overview") -> None:
+    from colme.protocol.snapshot import OF_ROUNDS
+
     console = Console(highlight=False, markup=False)
     origin = ", restored from a backup" if overview.from_backup else ""
     console.print(f"{overview.name}: epoch {overview.epoch}, round {overview.round}{origin}")

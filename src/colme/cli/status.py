@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -12,21 +12,26 @@ from rich.table import Table
 from rich.text import Text
 
 from colme.cli.tables import show
-from colme.node.config import NodeConfig
-from colme.node.owner.client import OwnerClient
-from colme.node.owner.status import NeighbourStatus, Status
+
+if TYPE_CHECKING:  # `--help` waits for nothing that computes
+    from colme.node.owner.status import NeighbourStatus, Status
 
 NOT_READY = 1
 
 
 def status(
-    config: Annotated[Path, typer.Option(help="The node's configuration.")] = Path("node.toml"),
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, nothing else.")] = False,
+    config: Annotated[Path, typer.Option(help="Configuration of the node (TOML).")] = Path(
+        "node.toml"
+    ),
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object only.")] = False,
 ) -> None:
     """Show a running node's estimate, round, privacy and neighbours.
 
-    The exit code is 0 if the node is ready, 1 if it is not and 2 if it can't be asked.
+    The exit code is 0 if the node is ready, 1 if it is not and 2 if it does not answer.
     """
+    from colme.node.config import NodeConfig
+    from colme.node.owner.client import OwnerClient
+
     client = OwnerClient(NodeConfig.load(config))
     seen = client.status()
     # The first answer since the node's start waits for numpy: on a crowded machine, in silence.
@@ -40,7 +45,7 @@ def status(
         raise typer.Exit(NOT_READY)
 
 
-def _print(status: Status, estimate: dict[str, Any] | None) -> None:
+def _print(status: "Status", estimate: dict[str, Any] | None) -> None:
     console = Console()
     ready = "not ready" if status.troubles else "ready"
     lines = [
@@ -60,13 +65,13 @@ def _print(status: Status, estimate: dict[str, Any] | None) -> None:
         console.print(_plain(f"trouble: {trouble}"), style="red", soft_wrap=True)
 
 
-def _progress(status: Status) -> str:
+def _progress(status: "Status") -> str:
     if status.phase is None:
         return f"tick {status.round}"
     return f"round {status.round} ({status.rounds}), exchange: {status.phase}"
 
 
-def _others(status: Status) -> str:
+def _others(status: "Status") -> str:
     if status.records is None:
         return f"class: {status.class_size} with this node"
     barred = f"; barred: {', '.join(status.barred)}" if status.barred else ""
@@ -95,7 +100,7 @@ def _number(value: float | None) -> str:
     return "unknown" if value is None else f"{value:.6g}"
 
 
-def _table_of(neighbours: Sequence[NeighbourStatus]) -> Table:
+def _table_of(neighbours: Sequence["NeighbourStatus"]) -> Table:
     rounds = any(one.accepted is not None for one in neighbours)
     of_rounds, of_boards = ("class", "round", "late"), ("vouched for",)
     table = Table(

@@ -127,7 +127,7 @@ def prepare(plan: Plan, folder: Path) -> list[Member]:
     names = [plan.name(a) for a in range(plan.agents)]
     folder.mkdir(parents=True, exist_ok=True)
     if any(folder.iterdir()):
-        raise ConfigError("--keep", str(folder), "a new or empty folder")
+        raise ConfigError("--out", str(folder), "a new or empty folder")
     for name in names:
         Identity.create(name, folder / name / "identity", now=datetime.now(UTC))
     with _free_ports(2 * plan.agents) as ports:

@@ -1,37 +1,38 @@
-"""`colme theory`: does it pay, from how many samples on, by how much, from which epsilon on?"""
+"""`colme plan`: forecast, before joining, what collaboration would be worth."""
 
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from math import isfinite, isinf, isnan
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
-import numpy as np
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from colme.algorithms import resolved
 from colme.cli import folder as folders
 from colme.cli import running
 from colme.cli.tables import show
 from colme.cli.values import numbers, words
-from colme.plan.forecast import Forecast, Point, forecast
-from colme.plan.question import AlgorithmName, Question
 from colme.privacy.words import level
-from colme.report import curves
-from colme.report.forecast import over_samples
-from colme.sim.graphs import random_component_sizes
-from colme.theory import Prospect
+
+if TYPE_CHECKING:  # `--help` waits for nothing that computes
+    from colme.plan.forecast import Forecast, Point
+    from colme.plan.question import Question
+    from colme.theory import Prospect
+
+GRAPHS = 400
+"""Random graphs and placements for the paper's formulas: enough for three digits."""
 
 
-def theory(
+def plan(
     agents: Annotated[int, typer.Option(help="Number of agents.", min=2)] = 200,
-    degree: Annotated[int, typer.Option(help="Neighbours of each agent (random graph).")] = 5,
+    degree: Annotated[int, typer.Option(help="Neighbours of each agent on a random graph.")] = 5,
     means: Annotated[str, typer.Option(help="Means of the classes.")] = "0.2,0.4,0.8",
     spread: Annotated[
-        float, typer.Option(help="Standard deviation of agents' means around that of their class.")
+        float,
+        typer.Option(help="Standard deviation of the agents' means around that of their class."),
     ] = 0.0,
     sigma: Annotated[float, typer.Option(help="Standard deviation of a sample.")] = 0.5,
     epsilon: Annotated[
@@ -40,30 +41,30 @@ def theory(
     half_range: Annotated[
         float | None,
         typer.Option(
-            help="Half the width of the data's bounds; sigma * sqrt(3) (uniform) if not given."
+            help="Half the width of the data's bounds.  sigma * sqrt(3) (uniform) if not given."
         ),
     ] = None,
-    algorithm: Annotated[
-        str, typer.Option(help="Which will run: relay, paper; several with commas.")
-    ] = "relay",
-    rounds: Annotated[int, typer.Option(help="Samples up to which to predict.", min=2)] = 30_000,
-    boards: Annotated[
-        int, typer.Option(help="Boards to draw for each prediction of relay.", min=1)
-    ] = 24,
-    draws: Annotated[
-        int, typer.Option(help="Random graphs and placements for the paper's formulas.", min=1)
-    ] = 400,
-    seed: Annotated[int, typer.Option(help="Seed of the random draws.", min=0)] = 1,
+    algorithm: Annotated[str, typer.Option(help="relay or paper; several with commas.")] = "relay",
+    samples: Annotated[int, typer.Option(help="Samples of each agent at the end.", min=2)] = 30_000,
+    seed: Annotated[int, typer.Option(help="Same seed, same numbers.", min=0)] = 1,
     out: Annotated[Path | None, typer.Option(help="Folder for a figure.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, nothing else.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object only.")] = False,
 ) -> None:
-    """Ask before joining: does it pay, from how many samples on, by how much, at which epsilon?
+    """Forecast whether collaboration pays, from how many samples on, and at which epsilon.
 
-    And what wider bounds, fewer agents, fewer neighbours or less epsilon would cost. For relay,
-    boards are drawn as they would be and the library answers from them (variances known); the
-    paper's algorithm follows from formulas, once classes are told apart. Beside it stand
-    Theorem 1, Corollary 1 and Propositions 1 and 3, which are about the paper's algorithm.
+    Also forecasts what wider bounds, fewer agents, fewer neighbours or a smaller epsilon would
+    cost. For relay, the releases of all agents are drawn and the library answers from them
+    (variances known). For the paper's algorithm, formulas apply once classes are told apart; its
+    Theorem 1, Corollary 1 and Propositions 1 and 3 are printed too.
     """
+    import numpy as np
+
+    from colme.algorithms import resolved
+    from colme.plan.forecast import forecast
+    from colme.plan.question import AlgorithmName, Question
+    from colme.sim.graphs import random_component_sizes
+    from colme.theory import Prospect
+
     question = Question(
         agents=agents,
         degree=degree,
@@ -75,7 +76,7 @@ def theory(
     )
     prospect = Prospect.over(
         random_component_sizes(
-            agents, degree, question.classes, draws, np.random.default_rng(seed)
+            agents, degree, question.classes, GRAPHS, np.random.default_rng(seed)
         ),
         sigma2=question.sigma2,
         half_range=question.bound,
@@ -84,10 +85,10 @@ def theory(
     if out is not None:
         folders.prepare(out)
     forecasts = [
-        forecast(question, cast(AlgorithmName, name), samples=rounds, boards=boards, seed=seed)
+        forecast(question, cast(AlgorithmName, name), samples=samples, seed=seed)
         for name in map(resolved, words(algorithm))
     ]
-    paths = [] if out is None else curves.save(over_samples(forecasts), out, "theory")
+    paths = [] if out is None else _draw(forecasts, out)
     if as_json:
         typer.echo(json.dumps(_as_plain(prospect, forecasts), allow_nan=False))
         return
@@ -100,7 +101,15 @@ def theory(
         console.print("Saved", *map(str, paths), soft_wrap=True, markup=False)
 
 
-def _as_plain(prospect: Prospect, forecasts: Sequence[Forecast]) -> dict[str, Any]:
+def _draw(forecasts: Sequence["Forecast"], out: Path) -> list[Path]:
+    # Without a figure, matplotlib is not imported.
+    from colme.report import curves
+    from colme.report.forecast import over_samples
+
+    return curves.save(over_samples(forecasts), out, "plan")
+
+
+def _as_plain(prospect: "Prospect", forecasts: Sequence["Forecast"]) -> dict[str, Any]:
     """JSON has no infinity and no NaN: null for both."""
 
     def plain(value: Any) -> Any:
@@ -115,7 +124,7 @@ def _as_plain(prospect: Prospect, forecasts: Sequence[Forecast]) -> dict[str, An
     return {name: plain(value) for name, value in (values | {"forecasts": told}).items()}
 
 
-def _print_verdict(console: Console, one: Forecast) -> None:
+def _print_verdict(console: Console, one: "Forecast") -> None:
     question, end = one.question, one.curve[-1]
     if one.pays_from is None:
         verdict = f"does not pay within {end.samples:,} samples"
@@ -134,7 +143,7 @@ def _print_verdict(console: Console, one: Forecast) -> None:
     console.print(f"{least}, with {end.samples:,} samples each.")
 
 
-def _print_forecasts(console: Console, forecasts: Sequence[Forecast]) -> None:
+def _print_forecasts(console: Console, forecasts: Sequence["Forecast"]) -> None:
     names = [one.algorithm for one in forecasts]
     over = Table("samples of each", *names, title="Expected error / alone")
     for points in zip(*(one.curve for one in forecasts), strict=True):
@@ -152,14 +161,14 @@ def _print_forecasts(console: Console, forecasts: Sequence[Forecast]) -> None:
         show(console, changes)
 
 
-def _ratio(point: Point) -> str:
+def _ratio(point: "Point") -> str:
     if isnan(point.ratio):
         return "1 or more"
     error = point.standard_error
     return f"{point.ratio:.3g}" + (f" ± {error:.1g}" if isfinite(error) and error else "")
 
 
-def _print_paper(console: Console, prospect: Prospect, question: Question) -> None:
+def _print_paper(console: Console, prospect: "Prospect", question: "Question") -> None:
     if question.spread > 0:
         return  # no two agents have the same mean, which is what the paper is about
     table = Table("", "t x MSE", "against alone", title="The paper's formulas, for large t")
