@@ -15,6 +15,7 @@ from colme.node import config
 from colme.node.samples import make_feed
 from colme.node.samples.feeds import StdinFeed
 from colme.node.samples.lines import SampleReader
+from support.refusing import refused
 from support.taker import Taker
 
 
@@ -103,5 +104,5 @@ def test_standard_input_of_a_real_process(tmp_path: Path, kind: str) -> None:
 
 def test_a_closed_standard_input_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", None)
-    with pytest.raises(ConfigError, match="stdin, which is closed"):
+    with refused(ConfigError, "source.kind", seen="stdin, which is closed"):
         make_feed(config.StdinSource(kind="stdin"), marks={}, refused=Taker().refuse)
