@@ -126,7 +126,7 @@ def test_the_command_starts_what_a_plan_starts() -> None:
     """Its defaults are written twice, since `--help` does not import a fleet."""
     planned = Plan()
     assert planned.samples == 10, "said in the help of --rounds"
-    for name in ("agents", "degree", "rounds", "sigma", "epsilon", "seed"):
+    for name in ("agents", "degree", "rounds", "epsilon", "seed"):
         assert signature(fleet).parameters[name].default == getattr(planned, name)
     assert signature(fleet).parameters["means"].default == ",".join(map(str, planned.means))
 
@@ -179,7 +179,6 @@ def test_the_command_prints_one_object_and_keeps_what_it_is_told_to_keep(tmp_pat
         ("--means 0.2,x", "--means"),
         ("--algorithm papr", "--algorithm: saw 'papr', expected 'paper', perhaps"),
         ("--epsilon 0", "epsilon"),
-        ("--sigma nan", "sigma"),
     ],
 )
 def test_what_can_never_be_is_one_line_and_code_2(
