@@ -1,7 +1,5 @@
 """The names of algorithms: an alias stands for one thing, in library, simulator and node."""
 
-import pytest
-
 from colme.algorithms import named
 from colme.errors import ConfigError
 from colme.network import Network
@@ -11,6 +9,7 @@ from colme.privacy.mechanism import SeededLaplace
 from colme.protocol.settings import Settings
 from colme.relay import Relay
 from colme.rules.release import Profile
+from support.refusing import refused
 
 PROFILE = Profile.bounded(0, 1, epsilon=1)
 
@@ -28,5 +27,5 @@ def test_a_node_and_a_fleet_mean_the_same_by_it() -> None:
 
 
 def test_a_name_that_nobody_has_is_refused() -> None:
-    with pytest.raises(ConfigError, match="algorithm: saw 'relais', expected 'relay', perhaps"):
+    with refused(ConfigError, "algorithm", seen="relais"):
         named("relais")

@@ -17,6 +17,7 @@ from colme.protocol.rounds.paper import Paper
 from colme.protocol.settings import Settings
 from colme.rules.decision import DecisionRule, Oracle
 from colme.rules.release import Profile, Release
+from support.refusing import refused
 
 
 def agent(name: str, *neighbours: str) -> Agent:
@@ -31,18 +32,18 @@ def agent(name: str, *neighbours: str) -> Agent:
 
 
 def test_neighbours_must_know_each_other() -> None:
-    with pytest.raises(ConfigError, match=r"a.neighbours: saw 'b', expected an agent that also"):
+    with refused(ConfigError, "a.neighbours", seen="b"):
         Network([agent("a", "b"), agent("b")], noise=lambda _: 0)
-    with pytest.raises(ConfigError, match="saw 'x'"):
+    with refused(ConfigError, "a.neighbours", seen="x"):
         Network([agent("a", "x")], noise=lambda _: 0)
 
 
 def test_a_round_with_one_bad_sample_takes_in_none() -> None:
     """Whoever corrects it and feeds all of them again would have the others noised twice."""
     network = Network([agent("a", "b"), agent("b", "a")], noise=lambda _: 0)
-    with pytest.raises(SampleError, match="sample of b: saw nan, expected a finite number"):
+    with refused(SampleError, "sample of b"):
         network.run_round({"a": 0.5, "b": float("nan")})
-    with pytest.raises(LocalProtocolError, match="agent: saw 'x', expected one of a, b"):
+    with refused(LocalProtocolError, "agent", seen="x"):
         network.run_round({"a": 0.5, "x": 0.5})
     assert network.agents["a"].counts.taken == 0
     assert network.round == 0
@@ -50,9 +51,9 @@ def test_a_round_with_one_bad_sample_takes_in_none() -> None:
 
 def test_who_is_no_agent_has_no_samples_and_no_answer() -> None:
     network = Network([agent("north", "south"), agent("south", "north")], noise=lambda _: 0)
-    with pytest.raises(LocalProtocolError, match="agent: saw 'nort', expected 'north', perhaps"):
+    with refused(LocalProtocolError, "agent", seen="nort"):
         network.observe("nort", 0.5)
-    with pytest.raises(LocalProtocolError, match="agent: saw 'nort', expected 'north', perhaps"):
+    with refused(LocalProtocolError, "agent", seen="nort"):
         network.estimate("nort")
 
 
@@ -141,11 +142,10 @@ def test_who_has_no_samples_left_goes_on_without() -> None:
     assert [one.counts.taken for one in network.agents.values()] == [3, 7]
 
 
-@pytest.mark.parametrize(("row", "seen"), [([0.5], "1 of them"), (0.5, "0.5")])
-def test_a_row_that_is_not_one_sample_each_is_refused(row: object, seen: str) -> None:
+@pytest.mark.parametrize(("row", "seen"), [([0.5], "1 of them"), (0.5, 0.5)])
+def test_a_row_that_is_not_one_sample_each_is_refused(row: object, seen: object) -> None:
     network = of_graph(nx.path_graph(["a", "b"]))
-    expected = rf"samples of a round: saw '?{seen}'?, expected one for each of the 2 agents"
-    with pytest.raises(SampleError, match=expected):
+    with refused(SampleError, "samples of a round", seen=seen):
         network.run([row])  # type: ignore[list-item]  # parametrised
     assert network.agents["a"].counts.taken == 0
 
@@ -158,7 +158,7 @@ def test_a_row_that_is_not_one_sample_each_is_refused(row: object, seen: str) ->
     ],
 )
 def test_what_no_network_can_be_of_is_refused(neighbours: Any, noise: Any, field: str) -> None:
-    with pytest.raises(ConfigError, match=field):
+    with refused(ConfigError, field):
         Network.of_equals(neighbours, profile=Profile.bounded(0, 1, epsilon=1), noise=noise)
 
 
@@ -205,9 +205,8 @@ def test_a_round_in_which_a_rule_raises_ends_the_network() -> None:
         lambda: network.observe("a", 0.5),
     ]
     for go_on in ways:
-        with pytest.raises(LocalProtocolError, match="Build a new network") as caught:
+        with refused(LocalProtocolError, "network"):
             go_on()
-        assert caught.value.field == "network"
     assert everything(network) == before
     assert "stuck in round 2" in repr(network)
     assert network.estimates().keys() == {"a", "b", "c"}
@@ -247,11 +246,11 @@ def test_one_number_is_no_stream(stream: Any) -> None:
     network = Network.of_equals(
         {"a": ["b"], "b": ["a"]}, profile=Profile.bounded(0, 1, epsilon=1), noise=SeededLaplace(1)
     )
-    with pytest.raises(SampleError, match="samples of b: saw"):
+    with refused(SampleError, "samples of b"):
         network.run({"a": [0.5], "b": stream})
     assert network.agents["a"].counts.taken == 0
 
 
 def test_an_epsilon_in_quotes_is_refused_in_words() -> None:
-    with pytest.raises(ConfigError, match="epsilon: saw '1', expected a number above 0"):
+    with refused(ConfigError, "epsilon", seen="1"):
         Profile.bounded(0, 1, epsilon="1")  # type: ignore[arg-type]

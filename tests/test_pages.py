@@ -5,8 +5,18 @@ import re
 import pytest
 
 from colme.errors import InvalidValue
-from colme.pages import CHARTS, FORCES, POLICY, STYLES, asset, assets, is_own_host, is_own_origin
+from colme.pages.assets import (
+    CHARTS,
+    FORCES,
+    POLICY,
+    STYLES,
+    asset,
+    assets,
+    is_own_host,
+    is_own_origin,
+)
 from colme.report.style import CLASS_IDEAL, IDEAL, LOCAL, pens
+from support.refusing import refused
 
 
 @pytest.mark.parametrize("name", [*STYLES, *CHARTS, *FORCES])
@@ -20,7 +30,7 @@ def test_every_file_that_a_page_names_is_there_with_its_type(name: str) -> None:
     "name", ["", "..", "../errors.py", "assets.py", "components", "/etc/hosts"]
 )
 def test_nothing_else_can_be_had_by_a_name(name: str) -> None:
-    with pytest.raises(InvalidValue, match="asset"):
+    with refused(InvalidValue, "asset"):
         asset(name)
 
 

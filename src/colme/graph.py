@@ -31,8 +31,9 @@ class Graph:
         pairs = np.array(sorted({(min(e), max(e)) for e in edges}), dtype=np.int64).reshape(-1, 2)
         if pairs.size and (pairs[:, 0] == pairs[:, 1]).any():
             raise ConfigError("edges", "a self-loop", "edges between two different agents")
-        if pairs.size and not (pairs.min() >= 0 and pairs.max() < agents):
-            raise ConfigError("edges", int(pairs.max()), f"agents numbered 0 to {agents - 1}")
+        outside = pairs[(pairs < 0) | (pairs >= agents)]
+        if outside.size:
+            raise ConfigError("edges", int(outside[0]), f"agents numbered 0 to {agents - 1}")
         return cls.from_unique_edges(pairs, agents)
 
     @classmethod

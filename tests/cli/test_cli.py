@@ -158,6 +158,7 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
         ("plan --sigma -1", "sigma: saw -1.0"),
         ("plan --degree 300", "degree: saw 300, expected 0 to agents - 1 = 199"),
         ("plan --agents 31 --degree 5", "31 agents x 5 is odd"),
+        ("plan --bounds 3,1", "--bounds: saw '3,1', expected two numbers, the lower one first"),
         ("plan --means a,b", "--means: saw 'a,b'"),
         ("plan --agents many", "'--agents': expected a whole number"),
         ("plan --sigma wide", "'--sigma': expected a number"),

@@ -12,9 +12,10 @@ from socket import create_server
 import pytest
 
 from colme.cli.app import BAD_INPUT, run
+from colme.errors import ConfigError
 from colme.node.config import split_address
 from colme.node.fleet import CONFIG, Member
-from colme.node.trust import Identity
+from colme.node.trust.identity import Identity
 from support.elsewhere import PATIENCE
 from support.processes import (
     HTTP,
@@ -26,6 +27,7 @@ from support.processes import (
     log_file,
     rewritten,
 )
+from support.refusing import refused
 
 PR_CAPBSET_DROP = 24
 CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH = 1, 2
@@ -107,7 +109,7 @@ def test_the_state_of_another_node_or_promise(tmp_path: Path) -> None:
     right = path.read_text()
     for old, new, field in (
         ("epsilon = 4", "epsilon = 5", "privacy.epsilon: saw 5"),
-        ("bounds = [0.3", "bounds = [0.2", "agreed.bounds: saw (0.2"),
+        ("bounds = [\n    0.3", "bounds = [\n    0.2", "agreed.bounds: saw (0.2"),
     ):
         assert old in right
         path.write_text(right.replace(old, new))
@@ -212,7 +214,7 @@ def test_a_configuration_that_is_wrong(
     table: str, body: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     member = alone(tmp_path)
-    with pytest.raises(ValueError, match=words.partition(":")[0]):
+    with refused(ConfigError, words.partition(":")[0]):
         rewritten(member, {table: body})
     assert refused_here(member, capsys).startswith(words)
 

@@ -13,6 +13,7 @@ from colme.inference.tables import releases
 from colme.protocol.board.record import Record, origin_of_key
 from colme.rules.interval import empirical_margin, known_variance_margin
 from colme.rules.weighing import blend
+from support.refusing import refused
 
 BOUNDS = (-0.4, 1.4)
 SIGMA2 = 0.01
@@ -174,6 +175,5 @@ def test_an_answer_may_start_from_the_last_one() -> None:
     [("count", 0), ("mean", 2.0), ("variance", -1.0), ("bounds", (1.0, 0.0)), ("mean", np.nan)],
 )
 def test_what_can_not_be_is_refused(field: str, value: object) -> None:
-    with pytest.raises(InvalidValue) as error:
+    with refused(InvalidValue, field):
         replace(own(0.2), **{field: value})  # type: ignore[arg-type]
-    assert error.value.field == field

@@ -18,10 +18,14 @@ from colme.inference.obstacles import (
     Uncertain,
     Unlike,
 )
-from colme.node.owner import Answer, Answering, in_rounds, why
+from colme.node.owner import answer as in_rounds
+from colme.node.owner import with_a_board as why
+from colme.node.owner.answer import Answering
+from colme.node.owner.status import Answer
 from colme.relay import Relay
 from support.boarded import Boarded, boarded, somebody
 from support.boards import written
+from support.refusing import refused
 
 
 def many(one: Boarded, *, mean: float, first: int = 0, count: int = 40) -> None:
@@ -47,7 +51,7 @@ def test_it_rests_on_the_records_and_says_so(tmp_path: Path) -> None:
     async def check() -> None:
         async with boarded(tmp_path) as one:
             answering = Answering(one.driver)
-            with pytest.raises(LocalProtocolError, match="at least one sample first"):
+            with refused(LocalProtocolError, "estimate"):
                 await answering.answer()
             await one.driver.observe([0.45, 0.55, 0.4, 0.6, 0.52])
             alone = await answering.answer()
@@ -123,4 +127,4 @@ def test_in_rounds_it_says_how_many_look_alike() -> None:
     ],
 )
 def test_it_says_why_it_is_alone_and_what_is_missing(found: Obstacle, told: str) -> None:
-    assert told in why.with_a_board(found, first_release=8)
+    assert told in why.obstacle_in_words(found, first_release=8)

@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 from colme.errors import StaleStateError, StoreError
-from colme.node.driving import driver as driving
+from colme.node import driving
 from colme.node.session.outbox import MOST_WAITING, BoardsOutbox
-from colme.node.wire import pb
+from colme.node.wire import neighbour_pb2 as pb
 from colme.protocol.board.messages import DigestMessage, RecordsMessage
 from colme.protocol.board.record import origin_of_key
 from support.boarded import ME, boarded, somebody
 from support.boards import written
+from support.refusing import refused
 from support.waiting import quiet, until
 
 MINE = origin_of_key(ME.key)
@@ -144,7 +145,7 @@ def test_what_a_neighbour_says_of_me_is_compared_before_anything_is_said(
             mine = one.driver.agent.counts.blocks
             one.driver.compare("b", one.board.get(MINE))  # type: ignore[arg-type]
             if known:
-                with pytest.raises(StaleStateError, match="the newest"):
+                with refused(StaleStateError, "state"):
                     one.driver.compare("c", written(ME, sequence=mine + known))
 
     asyncio.run(check())

@@ -13,10 +13,12 @@ from colme.errors import ConfigError, LocalProtocolError, StaleStateError
 from colme.node.node import Node
 from colme.node.session import link
 from colme.node.state import Overview, backup, restore
-from colme.node.trust import channel_options
-from colme.node.wire import PROTOCOL, pb
+from colme.node.trust.tls import channel_options
+from colme.node.wire import neighbour_pb2 as pb
+from colme.node.wire.codec import PROTOCOL
 from support.boarded import changed, of, origin_in, relaying
 from support.neighbours import Neighbours
+from support.refusing import refused
 from support.waiting import PATIENCE, until
 
 
@@ -48,7 +50,7 @@ def test_an_old_state_is_stopped_by_whoever_has_the_record(tmp_path: Path) -> No
             copytree(old, state)
             before = Overview.of(state).ledger
             async with Node(relaying(three, "a", "c")) as node:
-                with pytest.raises(StaleStateError, match=r"the newest.*--state-lost"):
+                with refused(StaleStateError, "state"):
                     async with asyncio.timeout(PATIENCE):
                         await node.failed()
             assert Overview.of(state).ledger == before
@@ -70,7 +72,7 @@ def test_a_restored_state_waits_for_every_pinned_neighbour(tmp_path: Path) -> No
             restore(copy, state)
             async with Node(config) as node:
                 await until(lambda: node.status().neighbours[0].connected)
-                with pytest.raises(LocalProtocolError, match="every neighbour's word"):
+                with refused(LocalProtocolError, "sample"):
                     await node.take([0.5])
                 async with Node(relaying(three, "c", "a")):
                     await until(lambda: node._parts.neighbourhood.joined.is_set())
@@ -84,13 +86,13 @@ def test_the_owner_may_say_that_one_was_told_nothing_since(tmp_path: Path) -> No
         three = Neighbours(tmp_path, "a", "b", "c")
         state, copy = tmp_path / "a" / "state", tmp_path / "copy.sqlite"
         config = relaying(three, "a", "b", "c")
-        with pytest.raises(ConfigError, match="no such word"):
+        with refused(ConfigError, "--told-nothing-since"):
             async with Node(config, told_nothing_since=["c"]):
                 pass
         async with Node(relaying(three, "b", "a")):
             backup(state, copy)
             restore(copy, state)
-            with pytest.raises(ConfigError, match="one of b, c"):
+            with refused(ConfigError, "--told-nothing-since"):
                 async with Node(config, told_nothing_since=["d"]):
                     pass
             async with Node(config, told_nothing_since=["c"]) as node:
@@ -159,7 +161,7 @@ def test_another_signing_key_is_refused_by_the_state(tmp_path: Path) -> None:
             await node.take([0.25])
         rmtree(config.identity)
         Neighbours(tmp_path, "a")
-        with pytest.raises(ConfigError, match=r"identity.*go on with that identity"):
+        with refused(ConfigError, "identity"):
             async with Node(config):
                 pass
 

@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
-from colme.node.rounds.pacing import Clock
-from colme.node.wire import Reason, Refused, Standing
+from colme.node.rounds import Clock
+from colme.node.wire.codec import Reason, Refused, Standing
 from colme.protocol.messages import ReleaseMessage
 from colme.protocol.rounds.state import SUSPECT_AFTER
 from support.driven import Driven, driven
+from support.refusing import refused
 from support.waiting import until
 
 
-def refused(one: Driven, message: Any) -> Refused:
-    with pytest.raises(Refused) as caught:
+def refusal(one: Driven, message: Any) -> Refused:
+    with refused(Refused, peer="b") as caught:
         one.driver.receive("b", message)
-    assert caught.value.peer == "b"
     return caught.value
 
 
@@ -35,7 +35,7 @@ def test_old_and_repeated_messages_are_refused_by_reason(tmp_path: Path) -> None
                 (5, Reason.DUPLICATE),
                 (6, Reason.DUPLICATE),
             ):
-                error = refused(one, ReleaseMessage(round=number, release=None))
+                error = refusal(one, ReleaseMessage(round=number, release=None))
                 assert error.reason is reason
 
     asyncio.run(check())
@@ -51,7 +51,7 @@ def test_on_a_clock_a_round_far_ahead_is_refused(tmp_path: Path) -> None:
             one.driver.start(heard=50)
             await until(lambda: one.posts)
             assert one.driver.agent.round == 1
-            error = refused(one, ReleaseMessage(round=3, release=None))
+            error = refusal(one, ReleaseMessage(round=3, release=None))
             assert (error.reason, error.field) == (Reason.FUTURE_ROUND, "round")
             one.driver.returned("b", Standing(epoch=1, round=50))
             assert one.driver.agent.round == 1
@@ -83,7 +83,7 @@ def test_free_rounds_follow_a_neighbour_far_ahead_at_most_once_a_deadline(
                     if followed:
                         one.driver.receive("b", message)
                     else:
-                        assert refused(one, message).reason is Reason.FUTURE_ROUND
+                        assert refusal(one, message).reason is Reason.FUTURE_ROUND
                     assert (one.driver.agent.round == number) == followed
                     assert one.greetings == before + followed
 

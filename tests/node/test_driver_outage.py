@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from colme.errors import LedgerError, StaleStateError, StoreError
-from colme.node.driving import driver as driver_module
+from colme.node import driving as driver_module
 from colme.node.state.database import FILE
-from colme.node.wire import Reason, Refused, Standing
+from colme.node.wire.codec import Reason, Refused, Standing
 from colme.protocol.messages import ReleaseMessage
 from support.driven import SETTINGS, Driven, driven, stored_progress
+from support.refusing import refused
 from support.waiting import PATIENCE, later, until
 
 FULL = StoreError("state", "disk full", "free space")
@@ -109,7 +110,7 @@ def test_a_start_in_an_outage_waits_for_its_end(
 
             monkeypatch.setattr(one.store, "commit", fails)
             monkeypatch.setattr(one.store, "reload", after_a_while)
-            with pytest.raises(StoreError, match="disk full"):
+            with refused(StoreError, "state", seen="disk full"):
                 await one.driver.observe([0.25] * 50)
             one.driver.start(heard=40)
             far_ahead(one)
@@ -158,7 +159,7 @@ def test_an_older_state_found_after_an_outage_ends_the_driver(
             monkeypatch.setattr(one.store, "commit", fails)
             await until(one.run.done)
             posted = len(one.posts)
-            with pytest.raises(StaleStateError, match="would noise samples twice"):
+            with refused(StaleStateError, "state"):
                 await one.run
             far_ahead(one)
             with pytest.raises(StoreError):
@@ -191,13 +192,13 @@ def test_an_error_beyond_repair_leaves_nobody_waiting(
             go_on.set()
             async with asyncio.timeout(5):
                 for future in waiting:
-                    with pytest.raises(StoreError, match="a node that has ended"):
+                    with refused(StoreError, "state", seen="a node that has ended"):
                         await future
                 await flushing
                 await one.driver.flush()
-            with pytest.raises(LedgerError, match="a sample twice"):
+            with refused(LedgerError, "ledger", seen="a sample twice"):
                 await one.run
-            with pytest.raises(StoreError, match="a node that has ended"):
+            with refused(StoreError, "state", seen="a node that has ended"):
                 one.driver.observe([0.4])
 
     asyncio.run(check())
@@ -228,9 +229,8 @@ def by_hello(one: Driven) -> None:
 
 
 def by_message(one: Driven) -> None:
-    with pytest.raises(Refused) as caught:
+    with refused(Refused, reason=Reason.FUTURE_ROUND):
         one.driver.receive("b", ReleaseMessage(round=1000, release=None))
-    assert caught.value.reason is Reason.FUTURE_ROUND
 
 
 @pytest.mark.parametrize("told", [by_hello, by_message])
@@ -286,7 +286,7 @@ def test_what_a_failed_commit_would_have_remembered_is_stored_with_the_next(
                 raise FULL
 
             monkeypatch.setattr(one.store, "commit", fails_once)
-            with pytest.raises(StoreError, match="disk full"):
+            with refused(StoreError, "state", seen="disk full"):
                 await one.driver.observe([0.1])
             await until(lambda: one.driver.trouble is None)
             assert one.store.standings == {}

@@ -12,9 +12,9 @@ import pytest
 
 from colme.errors import ConfigError
 from colme.node import config
-from colme.node.samples import make_feed
-from colme.node.samples.feeds import StdinFeed
+from colme.node.samples.feeds import StdinFeed, make_feed
 from colme.node.samples.lines import SampleReader
+from support.refusing import refused
 from support.taker import Taker
 
 
@@ -72,7 +72,7 @@ def test_waiting_for_a_silent_pipe_can_be_cancelled() -> None:
 PROGRAM = """
 import asyncio, json, sys
 from colme.node import config
-from colme.node.samples import make_feed
+from colme.node.samples.feeds import make_feed
 
 taken = []
 async def take(values, marks):
@@ -103,5 +103,5 @@ def test_standard_input_of_a_real_process(tmp_path: Path, kind: str) -> None:
 
 def test_a_closed_standard_input_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", None)
-    with pytest.raises(ConfigError, match="stdin, which is closed"):
+    with refused(ConfigError, "source.kind", seen="stdin, which is closed"):
         make_feed(config.StdinSource(kind="stdin"), marks={}, refused=Taker().refuse)

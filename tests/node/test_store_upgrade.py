@@ -16,7 +16,7 @@ from colme.errors import ConfigError, SnapshotError, StoreError
 from colme.node.node import Node
 from colme.node.state import Commit, Overview, Store, backup, restore, upgrades
 from colme.node.state.database import FILE, SCHEMA
-from colme.node.wire import Standing
+from colme.node.wire.codec import Standing
 from colme.privacy.ledger import Ledger, entry_between
 from colme.protocol.agent import Agent
 from colme.protocol.events import Begin, Deadline, Part
@@ -24,6 +24,7 @@ from colme.protocol.upgrades import upgraded
 from support.driven import driven
 from support.neighbours import Neighbours
 from support.old_states import FILES, PAPER, paper_of, put_into, settings_of, story_of
+from support.refusing import refused
 from support.stored import commit, content, opened, rounds
 from support.waiting import until
 
@@ -295,7 +296,7 @@ def test_a_state_of_rounds_is_not_opened_by_relay_before_it_is_changed(
     tmp_path: Path, old: Path
 ) -> None:
     folder = put_into(tmp_path / "state", old)
-    with pytest.raises(ConfigError, match="colme state change") as caught:
+    with refused(ConfigError, "agreed.algorithm") as caught:
         Store.open(folder, settings_of(old))
     assert (caught.value.field, caught.value.seen) == ("agreed.algorithm", "relay")
     assert (folder / FILE).read_bytes() == old.read_bytes()
@@ -307,9 +308,8 @@ def test_a_variance_that_is_not_as_it_was_is_refused_before_anything_is_written(
 ) -> None:
     """Earlier versions let `paper` release squares: relay goes on from there."""
     folder = put_into(tmp_path / "state", old)
-    with pytest.raises(ConfigError, match="colme state change") as caught:
+    with refused(ConfigError, "privacy.sigma2"):
         Store.open(folder, paper_of(old))
-    assert caught.value.field == "privacy.sigma2"
     assert (folder / FILE).read_bytes() == old.read_bytes()
 
 
@@ -317,9 +317,9 @@ def test_parts_of_two_versions_never_meet_in_a_state(tmp_path: Path) -> None:
     first, second = next(rounds()), replace(next(rounds()), entry=None)
     alone = {name: value for name, value in second.snapshot.items() if name != "exchange"}
     with closing(opened(tmp_path)) as store:
-        with pytest.raises(SnapshotError, match="no exchange', expected all of its parts"):
+        with refused(SnapshotError, "snapshot"):
             commit(store, replace(second, snapshot=alone))
         commit(store, first)
         commit(store, replace(second, snapshot=alone))
-        with pytest.raises(SnapshotError, match="no exchange', expected all of its parts"):
+        with refused(SnapshotError, "snapshot"):
             commit(store, replace(second, snapshot=alone | {"version": 6}))

@@ -9,6 +9,7 @@ from colme.errors import ConfigError
 from colme.plan.forecast import PAYS, expected, forecast
 from colme.plan.question import Question
 from colme.report.forecast import over_samples
+from support.refusing import refused
 
 SMALL = Question(agents=20, degree=5, means=(0.2, 0.8), epsilon=4)
 
@@ -77,9 +78,8 @@ def test_where_nobody_is_alike_nothing_pays() -> None:
     ],
 )
 def test_invalid_questions_are_refused(field: str, value: Any) -> None:
-    with pytest.raises(ConfigError) as refused:
+    with refused(ConfigError, field):
         replace(SMALL, **{field: value})
-    assert refused.value.field == field
 
 
 @pytest.mark.parametrize(

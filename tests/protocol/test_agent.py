@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -23,6 +24,7 @@ from colme.protocol.rounds.state import Phase
 from colme.protocol.settings import Settings
 from colme.rules.decision import Oracle, ThresholdRule
 from colme.rules.release import Profile, Release
+from support.refusing import refused
 
 PROFILE = Profile.bounded(0, 1, epsilon=2)
 MEAN = Release(count=1, mean=0.5, variance=0.1, beta=0.1)
@@ -128,7 +130,7 @@ def test_an_agent_without_a_release_is_nobodys_neighbour() -> None:
     agent.step(Received("peer", size(1, 1, accepts=False)))
     agent.step(Received("peer", consensus(1)))
     assert phase_of(agent) is Phase.IDLE
-    with pytest.raises(LocalProtocolError, match="no samples"):
+    with refused(LocalProtocolError, "estimate", seen="no samples"):
         agent.estimate  # noqa: B018
 
 
@@ -255,44 +257,46 @@ def busy_agent() -> Agent:
     return agent
 
 
-ILLEGAL: dict[str, tuple[Event, type[ColmeError], str]] = {
-    "nan": (Observe(math.nan), SampleError, "sample: saw nan, expected a finite number"),
-    "infinity": (Observe(-math.inf), SampleError, "sample: saw -inf"),
-    "text": (Observe("0.5"), SampleError, "sample: saw '0.5'"),  # type: ignore[arg-type]
-    "huge int": (Observe(10**400), SampleError, "sample"),
-    "begin while a round is open": (Begin(2, ()), LocalProtocolError, "round 1 to end first"),
-    "unknown neighbour": (Received("x", release(1)), RemoteProtocolError, "from x: peer"),
-    "old round": (Received("b", release(3)), RemoteProtocolError, "round: saw 3, expected 1 or 2"),
-    "repeated": (Received("a", release(1)), RemoteProtocolError, "one release message a round"),
+ILLEGAL: dict[str, tuple[Event, type[ColmeError], str, Any]] = {
+    "nan": (Observe(math.nan), SampleError, "sample", math.nan),
+    "infinity": (Observe(-math.inf), SampleError, "sample", -math.inf),
+    "text": (Observe("0.5"), SampleError, "sample", "0.5"),  # type: ignore[arg-type]
+    "huge int": (Observe(10**400), SampleError, "sample", 10**400),
+    "begin while a round is open": (Begin(2, ()), LocalProtocolError, "round", 2),
+    "unknown neighbour": (Received("x", release(1)), RemoteProtocolError, "peer", "x"),
+    "old round": (Received("b", release(3)), RemoteProtocolError, "round", 3),
+    "repeated": (Received("a", release(1)), RemoteProtocolError, "message", release(1)),
 }
 
 
-@pytest.mark.parametrize(("event", "error", "text"), ILLEGAL.values(), ids=list(ILLEGAL))
+@pytest.mark.parametrize(("event", "error", "field", "seen"), ILLEGAL.values(), ids=list(ILLEGAL))
 def test_an_illegal_event_is_named_and_changes_nothing(
-    event: Event, error: type[ColmeError], text: str
+    event: Event, error: type[ColmeError], field: str, seen: Any
 ) -> None:
     agent = busy_agent()
     before = agent.snapshot()
-    with pytest.raises(error, match=text):
+    with refused(error, field, seen=seen):
         agent.step(event)
     assert agent.snapshot() == before
 
 
 @pytest.mark.parametrize(
-    ("event", "text"),
+    ("event", "field", "seen"),
     [
-        (Deadline(), "a round to begin first"),
-        (Begin(0, (0,)), "a round after 0"),
-        (Begin(1, ()), "noise: saw '0 draws', expected 1"),
-        (Begin(1, (0, 0)), "noise: saw '2 draws', expected 1"),
-        (Begin(1, (0.5,)), "whole numbers"),  # type: ignore[arg-type]
+        (Deadline(), "event", Deadline()),
+        (Begin(0, (0,)), "round", 0),
+        (Begin(1, ()), "noise", "0 draws"),
+        (Begin(1, (0, 0)), "noise", "2 draws"),
+        (Begin(1, (0.5,)), "noise", ["float"]),  # type: ignore[arg-type]
     ],
 )
-def test_an_illegal_event_of_an_idle_agent_changes_nothing(event: Event, text: str) -> None:
+def test_an_illegal_event_of_an_idle_agent_changes_nothing(
+    event: Event, field: str, seen: Any
+) -> None:
     agent = make_agent("a")
     agent.observe(0.5)
     before = agent.snapshot()
-    with pytest.raises(LocalProtocolError, match=text):
+    with refused(LocalProtocolError, field, seen=seen):
         agent.step(event)
     assert agent.snapshot() == before
 
@@ -312,9 +316,8 @@ def test_an_illegal_event_of_an_idle_agent_changes_nothing(event: Event, text: s
     ],
 )
 def test_an_impossible_message_cannot_be_built(build: Callable[[], object], field: str) -> None:
-    with pytest.raises(MessageError) as caught:
+    with refused(MessageError, field):
         build()
-    assert caught.value.field == field
 
 
 @pytest.mark.parametrize(
@@ -335,15 +338,14 @@ def test_an_impossible_message_cannot_be_built(build: Callable[[], object], fiel
 )
 def test_a_profile_that_cannot_be_is_refused(field: str, change: dict[str, object]) -> None:
     good = {"bounds": (0.0, 1.0), "sigma2": 0.1, "beta": 0.3, "epsilon": 1.0}
-    with pytest.raises(ConfigError) as caught:
+    with refused(ConfigError, field):
         Profile(**(good | change))  # type: ignore[arg-type]
-    assert caught.value.field == field
 
 
 def test_an_agent_is_not_its_own_neighbour_nor_has_one_twice() -> None:
-    with pytest.raises(ConfigError, match="names other than 'me'"):
+    with refused(ConfigError, "neighbours"):
         make_agent("a", "me")
-    with pytest.raises(ConfigError, match="every name once"):
+    with refused(ConfigError, "neighbours"):
         make_agent("a", "a")
 
 
@@ -381,7 +383,7 @@ def test_noise_that_a_failing_rule_left_unstored_is_stored_before_anything_of_it
 def test_a_round_beyond_all_bounds_spends_no_noise() -> None:
     agent = make_agent("peer")
     agent.observe(0.5)
-    with pytest.raises(LocalProtocolError, match="round: saw"):
+    with refused(LocalProtocolError, "round", seen=2**63):
         agent.step(Begin(2**63, (7,)))
     assert len(agent.draws_due) == 1
 
@@ -389,10 +391,10 @@ def test_a_round_beyond_all_bounds_spends_no_noise() -> None:
 def test_errors_show_no_draw_and_no_stored_sum() -> None:
     agent = make_agent("peer")
     agent.observe(0.728123)
-    with pytest.raises(LocalProtocolError, match=r"noise: saw .'float'") as caught:
+    with refused(LocalProtocolError, "noise", seen=["float"]) as drawn:
         agent.step(Begin(1, (98765.0,)))  # type: ignore[arg-type]
-    assert "98765" not in str(caught.value)
+    assert "98765" not in str(drawn.value)
     text = json.dumps(agent.snapshot())
-    with pytest.raises(SnapshotError, match="saw 'str'") as refused:
+    with refused(SnapshotError, "snapshot", seen="str") as caught:
         Agent.restore(agent.settings, text)  # type: ignore[arg-type]
-    assert "0.728123" not in str(refused.value)
+    assert "0.728123" not in str(caught.value)

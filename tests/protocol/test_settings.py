@@ -7,6 +7,7 @@ import pytest
 from colme import Agent, Profile, Relay, Settings
 from colme.errors import ConfigError, LocalProtocolError
 from colme.protocol.events import Event
+from support.refusing import refused
 
 RIGHT: dict[str, Any] = {
     "name": "a",
@@ -32,7 +33,7 @@ RIGHT: dict[str, Any] = {
     ],
 )
 def test_nonsense_is_refused_at_the_door(field: str, value: object) -> None:
-    with pytest.raises(ConfigError, match=field):
+    with refused(ConfigError, field):
         Settings(**{**RIGHT, field: value})
 
 
@@ -43,6 +44,6 @@ def test_neighbours_may_come_in_a_list() -> None:
 def test_what_is_no_event_is_refused_and_changes_nothing() -> None:
     agent = Agent(Settings(**RIGHT))
     before = agent.snapshot()
-    with pytest.raises(LocalProtocolError, match="event"):
+    with refused(LocalProtocolError, "event"):
         agent.step(cast(Event, "begin"))
     assert agent.snapshot() == before

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from math import nan
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from colme.relay import Relay
 from colme.rules.decision import Bernstein, PowerTheta
 from colme.rules.release import Profile
 from colme.signing import Ed25519
+from support.refusing import refused
 
 SETTINGS = Settings(
     name="me",
@@ -65,43 +67,47 @@ def test_all_that_a_neighbour_which_left_may_have_put_into_the_consensus_is_forg
     assert restored("a") == (0.75, 0)
 
 
-DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
-    "version": (lambda d: d.update(version=1), "version: saw 1, expected one of 3, 4, 5"),
-    "newer": (lambda d: d.update(version=6), "version: saw 6, expected at most 5: a newer colme"),
-    "no version": (lambda d: d.pop("version"), "version: saw 'NoneType', expected a whole number"),
+DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], object], str, Any]] = {
+    "version": (lambda d: d.update(version=1), "version", 1),
+    "newer": (lambda d: d.update(version=6), "version", 6),
+    "no version": (lambda d: d.pop("version"), "version", "NoneType"),
     "algorithm": (
         lambda d: d.update(algorithm="tracking"),
-        "algorithm: saw 'tracking', expected 'paper'",
+        "algorithm",
+        "tracking",
     ),
-    "name": (lambda d: d.update(name="you"), "name: saw 'you', expected 'me'"),
-    "bounds": (lambda d: d.update(bounds=[0, 2]), r"bounds: saw \[0, 2\], expected \[0, 1\]"),
-    "epsilon": (lambda d: d.update(epsilon=0.5), r"epsilon: saw 0.5, expected 1"),
-    "no state": (lambda d: d.pop("exchange"), "exchange: saw None"),
+    "name": (lambda d: d.update(name="you"), "name", "you"),
+    "bounds": (lambda d: d.update(bounds=[0, 2]), "bounds", [0, 2]),
+    "epsilon": (lambda d: d.update(epsilon=0.5), "epsilon", 0.5),
+    "no state": (lambda d: d.pop("exchange"), "exchange", None),
     "phase": (
         lambda d: d["exchange"].update(phase="x"),
-        "exchange.phase: saw 'x', expected one of",
+        "exchange.phase",
+        "x",
     ),
-    "count": (lambda d: d["stream"].update(count="7"), "stream.count: saw 'str'"),
+    "count": (lambda d: d["stream"].update(count="7"), "stream.count", "str"),
     "flag": (
         lambda d: d["exchange"]["peers"]["a"].update(suspect=1),
-        "exchange.peers.a.suspect: saw 1",
+        "exchange.peers.a.suspect",
+        1,
     ),
-    "nan": (lambda d: d["exchange"].update(consensus=float("nan")), "exchange.consensus: saw nan"),
-    "missing field": (lambda d: d["stream"].pop("count"), "stream: saw"),
+    "nan": (lambda d: d["exchange"].update(consensus=nan), "exchange.consensus", nan),
+    "missing field": (lambda d: d["stream"].pop("count"), "stream", "dict"),
     "message": (
         lambda d: d["exchange"]["peers"]["a"]["now"]["size"].update(size=9),
-        "exchange.peers.a.now.size.size: saw 9, expected 1 to degree",
+        "exchange.peers.a.now.size.size",
+        9,
     ),
 }
 
 
-@pytest.mark.parametrize(("damage", "text"), DAMAGE.values(), ids=list(DAMAGE))
+@pytest.mark.parametrize(("damage", "field", "seen"), DAMAGE.values(), ids=list(DAMAGE))
 def test_a_state_that_does_not_fit_is_refused_by_name(
-    damage: Callable[[dict[str, Any]], object], text: str
+    damage: Callable[[dict[str, Any]], object], field: str, seen: Any
 ) -> None:
     data = snapshot()
     damage(data)
-    with pytest.raises(SnapshotError, match=text):
+    with refused(SnapshotError, field, seen=seen):
         Agent.restore(SETTINGS, data)
 
 
@@ -119,13 +125,13 @@ def test_the_numbers_of_a_damaged_state_are_not_shown(part: str) -> None:
         data["exchange"]["peers"]["a"] = {"copied here": data["stream"]}
     else:
         data["exchange"]["more"] = 1
-    with pytest.raises(SnapshotError, match="saw 'dict'") as caught:
+    with refused(SnapshotError, seen="dict") as caught:
         Agent.restore(SETTINGS, data)
     assert not any(number in str(caught.value) for number in exact)
 
 
 def test_something_else_than_a_snapshot_is_refused() -> None:
-    with pytest.raises(SnapshotError, match="a mapping"):
+    with refused(SnapshotError, "snapshot"):
         Agent.restore(SETTINGS, ["not", "a", "snapshot"])  # type: ignore[arg-type]
 
 
@@ -138,11 +144,11 @@ def test_a_field_that_is_absent_takes_its_default_but_never_in_the_stream() -> N
     for field in snapshot()["stream"]:
         data = snapshot()
         del data["stream"][field]
-        with pytest.raises(SnapshotError, match="stream: saw 'dict'"):
+        with refused(SnapshotError, "stream", seen="dict"):
             Agent.restore(SETTINGS, data)
     data = snapshot()
     del data["stream"]["noise"]["squares"]
-    with pytest.raises(SnapshotError, match=r"stream.noise: saw 'dict'"):
+    with refused(SnapshotError, "stream.noise", seen="dict"):
         Agent.restore(SETTINGS, data)
 
 
@@ -184,9 +190,7 @@ class TestKeys:
         assert agent.draws_due
         assert Agent.restore(mine, agent.snapshot()).snapshot() == agent.snapshot()
         wrong = self.settings(other, Relay())
-        with pytest.raises(
-            SnapshotError, match=f"origin: saw '{mine.origin}', expected .{wrong.origin}"
-        ):
+        with refused(SnapshotError, "origin", seen=mine.origin):
             Agent.restore(wrong, agent.snapshot())
 
     def test_in_rounds_nothing_is_signed(self) -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from colme.errors import ConfigError
 from colme.rules.decision import Bernstein, PowerTheta, TightBernstein
 from colme.rules.release import EVERY_SAMPLE, Blocks, Profile, Release
+from support.refusing import refused
 
 PAPER = Profile(bounds=(-(0.75**0.5), 0.75**0.5), sigma2=0.25, beta=0.75**0.5 / 20**0.5, epsilon=1)
 
@@ -21,7 +22,7 @@ def test_every_block_ends_after_it_begins(epsilon: float, count: int) -> None:
 
 @pytest.mark.parametrize("epsilon", [0, -1, math.nan])
 def test_blocks_need_an_epsilon(epsilon: float) -> None:
-    with pytest.raises(ConfigError, match="epsilon"):
+    with refused(ConfigError, "epsilon"):
         Blocks(epsilon)
 
 

@@ -68,10 +68,11 @@ MOVED = {
     "export": "colme simulate --csv",
     "fleet --keep": "--out",
     "fleet --samples": "--rounds: a node takes ten samples in each",
-    **dict.fromkeys(
-        ("plot --run", "plot --agent", "plot --format", "plot --size"),
-        "colme.report.drawing in Python (docs/simulator.md)",
-    ),
+    "fleet --sigma": "--means: the standard deviation of a sample is 0.1",
+    **{
+        f"plot --{name}": "colme.report.drawing in Python (docs/simulator.md)"
+        for name in ("run", "agent", "format", "size", "x", "y")
+    },
     **{
         f"reproduce {name}": f"python -m research {name}, in a clone of the project"
         for name in ("harm", "figure3", "schools", "wards")

@@ -33,7 +33,6 @@ def fleet(
         int, typer.Option(help="Rounds, ten samples of each node a round.", min=1)
     ] = 200,
     means: Annotated[str, typer.Option(help="Means of the classes.")] = "0.2,0.4,0.8",
-    sigma: Annotated[float, typer.Option(help="Standard deviation of a sample.", min=0)] = 0.1,
     epsilon: Annotated[
         float, typer.Option(help="Privacy of each sample (event level, replace-one); inf for none.")
     ] = 4.0,
@@ -66,7 +65,6 @@ def fleet(
         degree=degree,
         rounds=rounds,
         means=tuple(numbers("--means", means)),
-        sigma=sigma,
         epsilon=epsilon,
         algorithm=resolved(algorithm),
         seed=seed,

@@ -14,6 +14,7 @@ from rich.table import Table
 from colme.cli import running
 from colme.cli.tables import show
 from colme.cli.values import numbers, words
+from colme.errors import ConfigError
 from colme.privacy.words import level
 
 if TYPE_CHECKING:  # `--help` waits for nothing that computes
@@ -37,10 +38,12 @@ def plan(
     epsilon: Annotated[
         float, typer.Option(help="Privacy of each sample (event level, replace-one); inf for none.")
     ] = 1.0,
-    half_range: Annotated[
-        float | None,
+    bounds: Annotated[
+        str | None,
         typer.Option(
-            help="Half the width of the data's bounds.  sigma * sqrt(3) (uniform) if not given."
+            help="Public lower and upper limit of a sample.  As wide as those of uniform data with"
+            " this sigma if not given.",
+            metavar="LO,HI",
         ),
     ] = None,
     algorithm: Annotated[str, typer.Option(help="relay or paper; several with commas.")] = "relay",
@@ -71,7 +74,7 @@ def plan(
         means=tuple(numbers("--means", means)),
         spread=spread,
         sigma=sigma,
-        half_range=half_range,
+        half_range=None if bounds is None else _half_range(bounds),
         epsilon=epsilon,
     )
     prospect = Prospect.over(
@@ -99,6 +102,13 @@ def plan(
     _print_paper(console, prospect, question)
     if paths:
         console.print("Saved", *map(str, paths), soft_wrap=True, markup=False)
+
+
+def _half_range(bounds: str) -> float:
+    limits = numbers("--bounds", bounds)
+    if len(limits) != 2 or not limits[0] < limits[1]:
+        raise ConfigError("--bounds", bounds, "two numbers, the lower one first, such as 0,10")
+    return (limits[1] - limits[0]) / 2
 
 
 def _draw(forecasts: Sequence["Forecast"], out: Path) -> list[Path]:

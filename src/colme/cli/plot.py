@@ -1,13 +1,11 @@
 """`colme plot`: a result as a figure."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from colme.cli.values import numbers, words
-
-Scale = Literal["log", "linear"]
 
 
 def plot(
@@ -24,11 +22,6 @@ def plot(
     over_local: Annotated[
         bool, typer.Option("--over-local", help="Divide by the error of the same agents alone.")
     ] = False,
-    x: Annotated[Scale, typer.Option(help="Scale of the time axis.")] = "log",
-    y: Annotated[
-        Scale | None,
-        typer.Option(help="Scale of the other axis.  log for errors, else linear, if not given."),
-    ] = None,
     algorithm: Annotated[
         list[str] | None,
         typer.Option(
@@ -42,7 +35,7 @@ def plot(
     """Draw a result over time as PNG, SVG and PDF, with 95% confidence bands.
 
     `--quantity class_mse --over-local` shows who is harmed: above 1, a class has a smaller error
-    alone. For a part of a result, or another size, use colme.report.drawing in Python.
+    alone. For other axes, a part of a result or another size use colme.report.drawing in Python.
     """
     from colme.experiment import folder as folders
     from colme.report import curves
@@ -55,8 +48,6 @@ def plot(
     drawing = Drawing(
         quantity=quantity,
         over_local=over_local,
-        x=x,
-        y=y,
         algorithms=_names(algorithm, dataset.algorithm.values.tolist()),
         epsilons=None if epsilon is None else numbers("--epsilon", epsilon),
     )

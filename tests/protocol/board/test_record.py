@@ -11,11 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from colme.errors import MessageError
-from colme.protocol.board.entry import Proof, entry_from_bytes
-from colme.protocol.board.foreign import LARGEST_BODY, Foreign
 from colme.protocol.board.identity import InProcess
-from colme.protocol.board.record import RECORD_SIZE, Record
+from colme.protocol.board.record import (
+    LARGEST_BODY,
+    RECORD_SIZE,
+    Foreign,
+    Proof,
+    Record,
+    entry_from_bytes,
+)
 from support.boards import written
+from support.refusing import refused
 
 numbers = st.floats(-1e100, 1e100)
 
@@ -108,34 +114,33 @@ def test_the_layout_is_the_documented_one() -> None:
 )
 def test_what_can_never_be_right_is_refused_by_name(field: str, seen: Any) -> None:
     fine = written("a", count=80, sequence=10)
-    with pytest.raises(MessageError) as error:
+    with refused(MessageError, field):
         replace(fine, **{field: seen})
-    assert error.value.field == field
 
 
 def test_a_past_has_samples_draws_and_blocks() -> None:
     fine = written("a", count=80, sequence=10, past_count=40, past_draws=4)
     for past_count, past_draws in ((40, 0), (3, 4), (40, 11)):
-        with pytest.raises(MessageError, match="past_draws"):
+        with refused(MessageError, "past_draws"):
             replace(fine, past_count=past_count, past_draws=past_draws)
 
 
 @pytest.mark.parametrize(("variance", "square"), [(None, None), (0.1, 0.1)])
 def test_it_has_a_variance_or_a_square(variance: float | None, square: float | None) -> None:
-    with pytest.raises(MessageError, match="one of the two"):
+    with refused(MessageError, "variance, square"):
         written("a", variance=variance, square=square)
 
 
 @pytest.mark.parametrize("square", [nan, 1.1e100])
 def test_a_square_is_a_number(square: float) -> None:
-    with pytest.raises(MessageError, match="square"):
+    with refused(MessageError, "square"):
         written("a", variance=None, square=square)
 
 
 @pytest.mark.parametrize("epsilon", [5e-324, 1e-160, 1e-60])
 def test_narrow_bounds_make_no_room_for_an_epsilon_of_nothing(epsilon: float) -> None:
     """No block would ever end: whoever tried to tell where would fail."""
-    with pytest.raises(MessageError, match="epsilon"):
+    with refused(MessageError, "epsilon"):
         written("a", epsilon=epsilon, bounds=(0.0, 1e-300), variance=0.0, mean=0.0)
     narrow = written("a", epsilon=1e-9, bounds=(0.0, 1e-300), variance=0.0, mean=0.0)
     assert narrow.schedule.next_end(0) > 0
@@ -180,13 +185,13 @@ def test_two_that_differ_are_the_same_proof_in_either_order() -> None:
     ],
 )
 def test_nothing_else_is_a_proof(other: Record) -> None:
-    with pytest.raises(MessageError, match="proof"):
+    with refused(MessageError, "proof"):
         Proof.from_pair(written("a"), other)
 
 
 def test_a_proof_has_one_order() -> None:
     proof = Proof.from_pair(written("a", mean=0.1), written("a", mean=0.2))
-    with pytest.raises(MessageError, match="smaller content first"):
+    with refused(MessageError, "proof"):
         Proof(proof.second, proof.first)
 
 
@@ -231,6 +236,5 @@ def test_a_record_of_another_version_is_kept_as_it_is() -> None:
     ],
 )
 def test_what_nobody_could_pass_on_is_refused_by_name(field: str, seen: Any) -> None:
-    with pytest.raises(MessageError) as error:
+    with refused(MessageError, field):
         foreign(**{field: seen})
-    assert error.value.field == field

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -10,10 +9,11 @@ from colme.errors import (
     MessageError,
     RemoteProtocolError,
 )
-from colme.protocol.board.entry import Proof, entry_from_bytes
 from colme.protocol.board.messages import RecordsMessage
+from colme.protocol.board.record import Proof, entry_from_bytes
 from colme.signing import Ed25519
 from support.boards import contents, exchange, heard, written
+from support.refusing import refused
 
 SIGNERS = [Ed25519.from_bytes(bytes([number]) * 32) for number in range(3)]
 
@@ -48,6 +48,6 @@ def test_a_relay_cannot_make_up_a_proof_against_somebody() -> None:
         Proof.from_pair(said, made_up),
         Proof.from_pair(said, replace(made_up, signature=other.signature)),
     ):
-        with pytest.raises(RemoteProtocolError, match="signature"):
+        with refused(RemoteProtocolError, "signature"):
             me.step(heard("relay", RecordsMessage((proof,))))
     assert len(me.board) == 0
