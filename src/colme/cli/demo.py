@@ -7,7 +7,6 @@ import typer
 from rich.console import Console
 from rich.progress import track
 
-from colme.cli import folder
 from colme.privacy.words import level
 
 if TYPE_CHECKING:  # `--help` waits for nothing that computes
@@ -29,12 +28,13 @@ def demo(
     Real agents exchange real messages in memory, with the recommended algorithm. Each agent sees
     its own samples and the releases of others, nothing else.
     """
+    from colme.experiment.folder import require_writable
     from colme.report import curves
     from colme.rules.release import Profile
     from colme.sim.demonstration import AGENTS, demonstrate
 
     Profile.bounded(0, 1, epsilon=epsilon)  # refused before there is a folder
-    folder.prepare(out)
+    require_writable(out)
     console = Console(soft_wrap=True, highlight=False)
     steps = track(
         range(1, rounds + 1),
