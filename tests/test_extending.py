@@ -4,6 +4,7 @@ Each example is what a researcher would write: nothing of the package is edited.
 """
 
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ class Near(ThresholdRule):
     errors: float = 2.0
 
     def threshold(self, mine: Release, theirs: Release) -> float:
-        return self.errors * (mine.variance + theirs.variance) ** 0.5
+        return self.errors * sqrt(mine.variance + theirs.variance)
 
 
 def worst(answers: FloatArray, truth: FloatArray, weight: FloatArray) -> FloatArray:
