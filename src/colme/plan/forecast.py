@@ -50,7 +50,7 @@ class Forecast:
     pays_from: int | None
     """Samples from which on the ratio is about `PAYS` or less; None if not within the horizon."""
     smallest_epsilon: float | None
-    """Epsilon from which on it pays at the horizon, to a fifth, at least 0.02; None if none does."""
+    """Epsilon from which on it pays at the horizon, to a fifth, at least 0.02; None if none."""
     changes: tuple[Otherwise, ...]
     """Changed questions, after the one that was asked."""
 

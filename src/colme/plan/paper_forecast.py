@@ -67,7 +67,7 @@ def told_apart(question: Question) -> int | None:
 
 
 def paper(question: Question, count: int, *, seed: int) -> float | None:
-    """Return the error ratio after so many samples; None if it is 1 or more by an unknown factor."""
+    """Return the error ratio after so many samples; None if 1 or more by an unknown factor."""
     apart = told_apart(question)
     if apart is None or count < SETTLED * apart:
         return None
