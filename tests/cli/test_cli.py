@@ -165,7 +165,6 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
         ("plan --samples 1", "'--samples'"),
         ("plan --algorithm relais", "algorithm: saw 'relais', expected 'relay', perhaps"),
         ("demo --epsilon -1", "epsilon: saw -1.0"),
-        ("simulate --rounds 5", "--out: saw None, expected a folder"),
         ("simulate --epsilon 0 --json", "epsilon.0: saw 0.0, expected greater than 0"),
         ("simulate --algorithm magic --json", "algorithms.0.algorithm: saw 'magic'"),
         ("simulate --degree five --json", "--degree: saw 'five'"),

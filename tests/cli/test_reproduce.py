@@ -46,7 +46,7 @@ def test_the_comparison_draws_a_figure_and_writes_a_table(
     table = (tmp_path / "comparison.md").read_text()
     assert "| private-c-colme, epsilon = 4 |" in table
     assert "| relay, epsilon = 4 |" in table
-    assert table.count("\n|") == 2 + 13 + 4
+    assert table.count("\n|") == 2 + 13 + 2
     assert (tmp_path / "comparison.png").stat().st_size > 1000
     assert "paper.nc" in {path.name for path in tmp_path.iterdir()}
     capsys.readouterr()

@@ -269,12 +269,11 @@ def test_where_nothing_breaks_all_arrives_once_and_in_order(way: Opened, tmp_pat
     asyncio.run(whole())
 
 
-@each_way
-def test_after_a_break_it_goes_on_and_nothing_comes_twice(way: Opened, tmp_path: Path) -> None:
+def test_after_a_break_it_goes_on_and_nothing_comes_twice(tmp_path: Path) -> None:
     """What the break cost is missing, and the rest is in order still."""
 
     async def whole() -> None:
-        async with way(tmp_path) as one:
+        async with sessions(tmp_path) as one:
             for _ in range(4):
                 await one.round()
                 await until(lambda: one.heard[-1:] == one.sent[-1:])

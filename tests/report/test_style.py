@@ -17,7 +17,7 @@ from colme.report.curves import mse_over_time
 from colme.report.drawing import Drawing, draw
 from colme.report.style import CLASS_IDEAL, IDEAL, LOCAL
 from colme.sim.scenario import Scenario
-from colme.sim.study import Results, simulate
+from colme.sim.simulation import simulate
 
 NAMES = ["paper", "tracking", *(f"own {number}" for number in range(4))]
 
@@ -29,7 +29,7 @@ FIGURES: dict[str, Callable[[xr.Dataset], Figure]] = {
 
 
 @pytest.fixture(scope="module")
-def result() -> Results:
+def result() -> xr.Dataset:
     scenario = Scenario.build(
         agents=20,
         graph={"degree": 4},
@@ -48,7 +48,7 @@ def told(figure: Figure) -> dict[str, Line2D]:
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_local_and_ideal_look_the_same_everywhere(name: str, result: Results) -> None:
+def test_local_and_ideal_look_the_same_everywhere(name: str, result: xr.Dataset) -> None:
     """In colour and in line, and like nothing else."""
     lines = told(FIGURES[name](result))
     for pen in (LOCAL, IDEAL):
@@ -61,7 +61,7 @@ def test_local_and_ideal_look_the_same_everywhere(name: str, result: Results) ->
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_every_algorithm_is_drawn_and_told(name: str, result: Results) -> None:
+def test_every_algorithm_is_drawn_and_told(name: str, result: xr.Dataset) -> None:
     """The sixth as the first: Figure 2 used to leave out all after the fourth."""
     figure = FIGURES[name](result)
     labels = told(figure)
@@ -73,7 +73,7 @@ def test_every_algorithm_is_drawn_and_told(name: str, result: Results) -> None:
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_figures_have_titles_bands_capitals_and_one_infinity(name: str, result: Results) -> None:
+def test_figures_have_titles_bands_capitals_and_one_infinity(name: str, result: xr.Dataset) -> None:
     figure = FIGURES[name](result)
     assert figure.get_suptitle()
     assert any("ε = ∞" in label for label in told(figure))

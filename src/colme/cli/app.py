@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from colme import __version__
-from colme.cli.interruption import Interrupted
+from colme.cli.running import StoppedCommand
 from colme.errors import ColmeError, needs
 
 BAD_INPUT = 2
@@ -41,9 +41,7 @@ COMMANDS = {
         "sim",
         "Forecast whether collaboration pays, from how many samples on, and at which epsilon.",
     ),
-    "simulate": Offer(
-        "sim", "Simulate many runs of Private-C-ColME and measure the error over time."
-    ),
+    "simulate": Offer("sim", "Simulate a scenario and measure the error over time."),
     "study": Offer(
         "sim",
         "Estimate how much each site in a table would gain by collaborating.",
@@ -172,8 +170,8 @@ def run_app(app: typer.Typer, arguments: Sequence[str], program: str) -> int:
         return _interrupted() if code == INTERRUPTED else code  # typer makes a code of it
     except (typer.Abort, KeyboardInterrupt):
         return _interrupted()
-    except Interrupted as interruption:
-        return _interrupted(str(interruption))
+    except StoppedCommand as stopped:
+        return _interrupted(str(stopped))
     except typer.BadParameter as error:
         return _refuse(_in_words(error.format_message()))
     except typer.TyperException as error:

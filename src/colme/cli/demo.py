@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 from rich.progress import track
 
-from colme.cli import folder
+from colme.experiment.folder import require_writable
 from colme.privacy.words import level
 
 if TYPE_CHECKING:  # `--help` waits for nothing that computes
@@ -34,7 +34,7 @@ def demo(
     from colme.sim.demonstration import AGENTS, demonstrate
 
     Profile.bounded(0, 1, epsilon=epsilon)  # refused before there is a folder
-    folder.prepare(out)
+    require_writable(out)
     console = Console(soft_wrap=True, highlight=False)
     steps = track(
         range(1, rounds + 1),

@@ -11,7 +11,6 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from colme.cli import folder as folders
 from colme.cli import running
 from colme.cli.tables import show
 from colme.cli.values import numbers, words
@@ -63,6 +62,7 @@ def plan(
     import numpy as np
 
     from colme.algorithms import resolved
+    from colme.experiment.folder import require_writable
     from colme.plan.forecast import forecast
     from colme.plan.question import AlgorithmName, Question
     from colme.sim.graphs import random_component_sizes
@@ -86,7 +86,7 @@ def plan(
         epsilon=epsilon,
     )
     if out is not None:
-        folders.prepare(out)
+        require_writable(out)
     forecasts = [
         forecast(question, cast(AlgorithmName, name), samples=samples, seed=seed)
         for name in map(resolved, words(algorithm))

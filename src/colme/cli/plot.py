@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from colme.cli import folder as folders
 from colme.cli.values import numbers, words
 
 
@@ -38,9 +37,10 @@ def plot(
     `--quantity class_mse --over-local` shows who is harmed: above 1, a class has a smaller error
     alone. For other axes, a part of a result or another size use colme.report.drawing in Python.
     """
+    from colme.experiment import folder as folders
     from colme.report import curves
     from colme.report.drawing import Drawing, draw
-    from colme.sim.study import load
+    from colme.sim.results import load
 
     if result.is_dir():
         folders.refuse_unfinished(result)
@@ -52,9 +52,9 @@ def plot(
         epsilons=None if epsilon is None else numbers("--epsilon", epsilon),
     )
     folder = out or (result if result.is_dir() else result.parent)
-    folders.prepare(folder)
+    folders.require_writable(folder)
     paths = curves.save(draw(dataset, drawing), folder, drawing.name)
-    folders.add(folder, paths)
+    folders.add_files(folder, paths)
     for path in paths:
         typer.echo(path)
 

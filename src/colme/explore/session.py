@@ -16,9 +16,8 @@ from colme.config import validated
 from colme.errors import ColmeError, ConfigError
 from colme.explore.beliefs import Beliefs
 from colme.explore.choices import Choices, fitted
-from colme.explore.curves import Curves, DrawnCurve, growing
+from colme.explore.curves import Curves, DrawnCurve, Stopped, draw_growing
 from colme.explore.society import MOST_ROUNDS, Letter, Society
-from colme.sim.study import Stopped
 
 Shown = Mapping[str, Any]
 Show = Callable[[Shown], None]
@@ -128,10 +127,7 @@ class Session:
 
         try:
             with _ONE_AT_A_TIME:
-                for curves in growing(choices.scenario(), stop):
-                    if stop.is_set():
-                        return
-                    show(_curves_shown(curves))
+                draw_growing(choices.scenario(), stop, lambda curves: show(_curves_shown(curves)))
         except Stopped:
             pass
         except ColmeError as error:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from colme.experiment.statistics import BatchMean
 from colme.experiment.streams import RandomStream, generator
 from colme.graph import Graph
 from colme.inference.answers import Owners, answers
@@ -130,14 +131,15 @@ def _oracle_is_off(
 def _adjusted(values: FloatArray, controls: FloatArray) -> Expected:
     """Return the mean less the luck that the controls show: late, nearly all of it."""
     draws, number = controls.shape
-    if draws < 3 * (number + 1):
-        error = values.std(ddof=1) / draws**0.5 if draws > 1 else np.nan
-        return Expected(float(values.mean()), float(error))
-    design = np.column_stack([np.ones(draws), controls])
-    found, *_ = np.linalg.lstsq(design, values, rcond=None)
-    left = values - design @ found
-    error = np.sqrt((left**2).sum() / (draws - number - 1) / draws)
-    return Expected(float(found[0]), float(error))
+    freedom = draws - 1
+    if draws >= 3 * (number + 1):
+        design = np.column_stack([np.ones(draws), controls])
+        found, *_ = np.linalg.lstsq(design, values, rcond=None)
+        values = values - controls @ found[1:]
+        freedom -= number  # each control costs one
+    mean = BatchMean(values, np.ones(draws))
+    error = float(mean.error) * ((draws - 1) / max(freedom, 1)) ** 0.5
+    return Expected(float(mean.value), error)
 
 
 @lru_cache(maxsize=1024)

@@ -1,4 +1,4 @@
-"""How far a long command has come: a bar on a terminal, elsewhere a line every ten seconds."""
+"""How far a long computation has come: a bar in a terminal or notebook, else lines."""
 
 import sys
 import threading
@@ -6,32 +6,37 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import monotonic
 
-Report = Callable[[int], None]
-"""Is told of run-rounds that are done since it was called last."""
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 SECONDS = 10.0
 """Between two lines."""
 
 
+def in_notebook() -> bool:
+    """Return whether Python runs behind a notebook."""
+    ipython = sys.modules.get("IPython")  # what is not imported is not running
+    shell = ipython.get_ipython() if ipython else None
+    return getattr(shell, "kernel", None) is not None
+
+
 @contextmanager
-def progress(label: str, total: int) -> Iterator[Report]:
-    """On standard error, from the beginning on: preparing and compiling are seen too."""
-    with _bar(label, total) if sys.stderr.isatty() else _lines(label, total) as report:
+def progress(label: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Show progress on standard error, from the start on: preparing and compiling count too."""
+    shown = in_notebook() or sys.stderr.isatty()
+    with _bar(label, total) if shown else _lines(label, total) as report:
         yield report
 
 
 @contextmanager
-def _bar(label: str, total: int) -> Iterator[Report]:
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
+def _bar(label: str, total: int) -> Iterator[Callable[[int], None]]:
     with Progress(
         TextColumn("{task.description}", markup=False),  # a name of a user
         BarColumn(),
         TextColumn("{task.percentage:3.0f}%"),
         TextColumn("{task.fields[rate]}"),
         TimeRemainingColumn(compact=True, elapsed_when_finished=True),
-        console=Console(stderr=True),
+        console=None if in_notebook() else Console(stderr=True),
         transient=True,
     ) as bar:
         task = bar.add_task(label, total=total, rate="preparing")
@@ -46,8 +51,8 @@ def _bar(label: str, total: int) -> Iterator[Report]:
 
 
 @contextmanager
-def _lines(label: str, total: int) -> Iterator[Report]:
-    """From a thread of its own: there is news also while nothing is reported."""
+def _lines(label: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Print from a thread of its own: there is news also while nothing is reported."""
     done, began, over = [0], monotonic(), threading.Event()
 
     def tell() -> None:
@@ -55,8 +60,8 @@ def _lines(label: str, total: int) -> Iterator[Report]:
             text = line(label, done[0], total, monotonic() - began)
             print(text, file=sys.stderr, flush=True)
 
-    def report(run_rounds: int) -> None:
-        done[0] += run_rounds
+    def report(work: int) -> None:
+        done[0] += work
 
     teller = threading.Thread(target=tell, daemon=True)
     teller.start()
@@ -68,7 +73,7 @@ def _lines(label: str, total: int) -> Iterator[Report]:
 
 
 def line(label: str, done: int, total: int, seconds: float) -> str:
-    """What is told after so many seconds."""
+    """Return the text that is printed after so many seconds."""
     if done == 0:
         return f"{label}: preparing, {seconds:,.0f} s so far"
     left = seconds * (total - done) / done

@@ -2,7 +2,7 @@
 
 import pytest
 
-from colme.cli import progress
+from colme.experiment import progress
 from support.elsewhere import until
 
 

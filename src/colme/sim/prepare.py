@@ -1,5 +1,6 @@
 """One degree of a scenario: all algorithms at all epsilons, on the same data."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -7,31 +8,35 @@ import numpy as np
 from colme import theory
 from colme.experiment.streams import RandomStream, sequence
 from colme.graph import IntArray
+from colme.sim.batch import Batch, Recorder
 from colme.sim.engines import (
     AlgorithmTable,
     Cell,
     Claims,
     Engine,
     Entrant,
+    LargeEngine,
     Liars,
+    PaperEngine,
     Setting,
     World,
     mean_groups,
 )
-from colme.sim.kernel import LANES, LINES, STEPS, UNIFORM, Form, Origin, aligned
+from colme.sim.feeds import Drawn
+from colme.sim.keep import Keep, Keeper
+from colme.sim.kernel import LANES, LINES, STEPS, UNIFORM, Form, Origin, aligned, form_of
+from colme.sim.measures import Averages, Measure, Measures, Sums
 from colme.sim.scenario import Lying, Scenario
-from colme.sim.study.kept import Keep
-from colme.sim.study.quantities import Sums
 
 GRAPHS = 8
-"""Of a study, at least, or as many as it has runs."""
+"""Batches, at least, or as many as there are runs: error bars are over batches."""
 
 
 def recorded_rounds(rounds: int, asked: int | list[int] | None = None) -> IntArray:
-    """Up to about 150 rounds: evenly spaced ones, and early ones evenly spaced on a log scale.
+    """Return the rounds to record, at most about 150: some evenly spaced, some on a log scale.
 
-    Or at most as many as asked for, on a log scale alone, or those themselves. A study adds those
-    in which something happens to an algorithm (`Engine.eventful`) or to the truth.
+    Or at most as many as asked for, on a log scale alone, or those themselves. `Prepared` adds
+    rounds in which something happens to an algorithm (`Engine.eventful`) or to the truth.
     """
     if isinstance(asked, list):
         chosen = np.array(asked)
@@ -44,21 +49,28 @@ def recorded_rounds(rounds: int, asked: int | list[int] | None = None) -> IntArr
 
 
 def runs_of_a_graph(runs: int) -> int:
-    """How many runs stand side by side and share a graph, such that there are `GRAPHS` of these.
+    """Return how many runs share a graph, such that there are at least `GRAPHS` batches.
 
-    What a graph does to all its runs alike shows in the spread of batches only. Fewer lanes take
+    The effect of a graph on all its runs shows in the spread of batches only. Fewer lanes take
     longer: a run of 4 takes 1.9 to 2.8 times as long as one of 32, one that is alone 5 to 9 times.
     """
     return next(lanes for lanes in (LANES, 16, 4, 1) if lanes == 1 or runs >= GRAPHS * lanes)
 
 
-class Study:
-    """Prepared once; then any batch of runs, in any order and on any thread."""
+class Prepared:
+    """One degree of a scenario, prepared once; then any batch, in any order and on any thread."""
 
-    def __init__(self, scenario: Scenario, degree: int, keep: Keep = frozenset()) -> None:
+    def __init__(
+        self,
+        scenario: Scenario,
+        degree: int,
+        keep: Keep = frozenset(),
+        measures: Sequence[Measure] = (),
+    ) -> None:
         self.scenario = scenario
         self.degree = degree
         self.keep = keep
+        self.measures = measures
         self.lanes = runs_of_a_graph(scenario.runs)
         self.mean_degree = float(degree or scenario.draw_graph(degree, 0).degrees.mean())
         self._shapes = scenario.shapes
@@ -90,11 +102,36 @@ class Study:
             common_bounds=scenario.bounds is not None,
             profiles=profiles,
             claims=_claims(scenario.liars),
-            keeps_answers=bool(keep - {"runs"}),
+            keeps_answers=bool(keep - {"runs"} or measures),
         )
         self.prepared = {
             kind: kind.prepare(self.setting, entrants) for kind, entrants in self.entrants.items()
         }
+
+    def batch(self, first: int, runs: int, dtype: type = np.float32, threads: int = 1) -> Batch:
+        """Make the batch of runs first .. first + runs - 1, before their first round.
+
+        A run that is alone on its graph may use several `threads`; its results are the same for
+        any number.
+        """
+        form = form_of(dtype, self.lanes)
+        lanes = range(first, first + len(form))
+        world = self.world(lanes, runs, form)
+        engines = self._engines(world, threads)
+        feed = Drawn(world, lanes, min(engine.buffer for engine in engines))
+        recorders: list[Recorder] = [Averages(self.cells, feed, self.closed_forms(world))]
+        if self.keep:
+            recorders.append(Keeper(self.keep, feed, self.cells))
+        if self.measures:
+            recorders.append(Measures(self.measures, world, self.cells))
+        return Batch(feed, engines, recorders)
+
+    def _engines(self, world: World, threads: int) -> list[Engine]:
+        if set(self.entrants) == {PaperEngine}:
+            entrants, prepared = self.entrants[PaperEngine], self.prepared[PaperEngine]
+            if LargeEngine.suits(world, prepared):
+                return [LargeEngine(world, entrants, prepared, threads)]
+        return [kind(world, own, self.prepared[kind]) for kind, own in self.entrants.items()]
 
     @property
     def recorded(self) -> IntArray:

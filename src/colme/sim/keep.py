@@ -9,8 +9,9 @@ import numpy as np
 import xarray as xr
 
 from colme.errors import ConfigError, one_of
-from colme.sim.engines import Cell, Engine, FloatArray, Record, World
-from colme.sim.study.quantities import CELL, AllRuns, ratio_error
+from colme.sim.engines import Cell, Engine, FloatArray
+from colme.sim.feeds import Drawn
+from colme.sim.measures import CELL, AllRuns, record_of
 
 KINDS = ("agents", "classes", "runs")
 
@@ -52,8 +53,9 @@ def require_room(
 class Keeper:
     """Of one batch."""
 
-    def __init__(self, keep: Keep, world: World, cells: Sequence[Cell]) -> None:
-        self._keep, self._world, self._cells = keep, world, cells
+    def __init__(self, keep: Keep, feed: Drawn, cells: Sequence[Cell]) -> None:
+        self._keep, self._feed, self._cells = keep, feed, cells
+        world = self._world = feed.world
         rows, agents = len(world.setting.recorded), world.setting.agents
         classes = len(world.setting.means)
         shapes: dict[str, tuple[int, ...]] = {}
@@ -71,8 +73,8 @@ class Keeper:
         self._own = np.zeros(everybody if answers_kept(keep) else 0)
         self._truth = np.zeros_like(self._own)
 
-    def take(self, row: int, t: int, means: FloatArray, engines: Iterable[Engine]) -> None:
-        """A recorded round, in which everybody's own mean, [M, runs], is one of `means`."""
+    def take(self, row: int, t: int, means: FloatArray, engines: Sequence[Engine]) -> None:
+        """Note a recorded round, after which agents' own means are `means`, [M, runs]."""
         truth = self._world.truth_at(t)
         if answers_kept(self._keep):
             centre = self._world.setting.centre
@@ -110,11 +112,13 @@ class Keeper:
         placed = self._world.in_runs(self._world.classes).ravel()
         return np.bincount(placed, values.ravel(), len(self._world.setting.means)).astype(float)
 
-    def sums(self, record: Record, agents: int) -> dict[str, FloatArray]:
-        """What is to be added up, or put in a row, over batches; a row for each of the cells."""
+    def sums(self, engines: Sequence[Engine]) -> dict[str, FloatArray]:
+        """Return what is to be added up, or joined, over batches; a row for each cell."""
         kept = [self._of_cell[cell] for cell in self._cells]
         sums = {name: np.stack([one[name] for one in kept]) for name in kept[0]}
         if "runs" in self._keep:
+            alone = self._feed.local_error[..., : self._world.runs]
+            record, agents = record_of(engines, self._cells, alone), self._world.honest_agents
             sums |= {"run_error": record["error"] / agents, "run_alone": record["alone"] / agents}
         if answers_kept(self._keep):
             sums |= {"own": self._own, "truth": self._truth}
@@ -159,7 +163,7 @@ def _add_classes(results: xr.Dataset, x: AllRuns) -> None:
     results.coords["class_number"] = np.arange(weight.shape[3])
     with np.errstate(invalid="ignore"):
         error, alone = (_added_up(x, name) / weight for name in ("class_error", "class_alone"))
-        spread = _by_cell(x, lambda d: ratio_error(x.sums[d], "class_error", "class_weight"))
+        spread = _by_cell(x, lambda d: x.over_batches(d, "class_error", "class_weight").error)
     _put(
         results,
         "class_mse",
