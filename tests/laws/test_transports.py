@@ -16,15 +16,17 @@ import pytest
 from colme.errors import RemoteProtocolError
 from colme.network import Network
 from colme.node.contact import Contact
-from colme.node.driving.journal import Journal
+from colme.node.driving import Journal
 from colme.node.metrics import Metrics
-from colme.node.session import Admission, Agreement, link
+from colme.node.session import link
+from colme.node.session.admission import Admission, Agreement
 from colme.node.session.link import Link
 from colme.node.session.listener import Listener
+from colme.node.session.neighbourhood import running
 from colme.node.session.outbox import RoundsOutbox
 from colme.node.state import Commit, Store
-from colme.node.tasks import running
-from colme.node.wire import Refused, Standing, pb
+from colme.node.wire import neighbour_pb2 as pb
+from colme.node.wire.codec import Refused, Standing
 from colme.protocol.agent import Agent
 from colme.protocol.events import Begin, Deadline, Effects, Event, Received
 from colme.protocol.messages import Message, RoundMessage, of_round

@@ -17,9 +17,10 @@ from colme.cli.fleet import fleet
 from colme.errors import NodeError
 from colme.node.config import NodeConfig, SyntheticSource, split_address
 from colme.node.fleet import Fleet, Member, Outcome, Plan, outcome, prepare
-from colme.node.samples import Synthetic, make_noise
+from colme.node.samples.feeds import Synthetic, make_noise
 from colme.node.state import Overview
-from colme.node.trust import Identity, Trust, signing_settings
+from colme.node.trust.identity import Identity
+from colme.node.trust.tls import Trust, signing_settings
 from colme.protocol.agent import Agent
 from colme.protocol.events import Begin, Estimate, Received
 

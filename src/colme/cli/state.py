@@ -82,8 +82,9 @@ def change(
     """
     from colme.node import state as stored
     from colme.node.config import NodeConfig
-    from colme.node.samples import make_noise
-    from colme.node.trust import Identity, Trust, signing_settings
+    from colme.node.samples.feeds import make_noise
+    from colme.node.trust.identity import Identity
+    from colme.node.trust.tls import Trust, signing_settings
 
     wanted = NodeConfig.load(config)
     pins = {one.name: one.certificate for one in wanted.neighbours}

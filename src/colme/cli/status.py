@@ -14,7 +14,7 @@ from colme.cli.running import Json, print_json
 from colme.cli.tables import show
 
 if TYPE_CHECKING:  # `--help` waits for nothing that computes
-    from colme.node.owner import NeighbourStatus, Status
+    from colme.node.owner.status import NeighbourStatus, Status
 
 NOT_READY = 1
 
@@ -30,7 +30,7 @@ def status(
     The exit code is 0 if the node is ready, 1 if it is not and 2 if it does not answer.
     """
     from colme.node.config import NodeConfig
-    from colme.node.owner import OwnerClient
+    from colme.node.owner.client import OwnerClient
 
     client = OwnerClient(NodeConfig.load(config))
     seen = client.status()

@@ -8,7 +8,7 @@ from colme.explore.society import Society
 from colme.inference.mixture import Models
 from colme.protocol.agent import Agent
 from colme.protocol.events import Estimate
-from colme.protocol.relay.exchange import BoardAlgorithm
+from colme.protocol.relay import BoardAlgorithm
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from colme.node.config import is_loopback, split_address
 from colme.node.owner.sessions import Sessions
-from colme.pages import HEADERS, is_own_origin
+from colme.pages.assets import HEADERS, is_own_origin
 
 OPEN = ("/livez", "/readyz")
 """What a supervisor asks without a token; it tells nothing of the data."""

@@ -21,7 +21,7 @@ from starlette.types import ASGIApp
 
 from colme.errors import ColmeError, LocalProtocolError, NetworkError, SampleError, StoreError
 from colme.node.config import split_address
-from colme.node.descriptors import bearable
+from colme.node.files import bearable
 from colme.node.log import logger
 from colme.node.owner.answer import Owned
 from colme.node.owner.bodies import json_of, lines_of, numbers
@@ -29,7 +29,7 @@ from colme.node.owner.connection import BoundedConnection
 from colme.node.owner.gate import Gate, LocalOnly, refusal
 from colme.node.owner.page import OwnerPage
 from colme.node.owner.sessions import Sessions
-from colme.node.wire import Reason
+from colme.node.wire.codec import Reason
 
 LARGEST_BODY = 2**20
 SECONDS_TO_STOP = 2

@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from colme.errors import StoreError
-from colme.node import ownership
+from colme.node import files
 
 FILE = "state.sqlite"
 SCHEMA = 3
@@ -113,7 +113,7 @@ def in_words(path: Path) -> Iterator[None]:
     """Raise failures of SQLite and the file system as `StoreError`, and what is open to others."""
     try:
         yield
-    except ownership.Exposed as error:
+    except files.Exposed as error:
         raise StoreError("state", error.seen, error.remedy) from None
     except (sqlite3.Error, OSError) as error:
         raise trouble(path, error) from error
@@ -158,12 +158,12 @@ def make_private_file(path: Path) -> None:
     """An empty file that its owner alone may read; one that is there must be so already."""
     # Never open and close one that is there: that would drop the locks this process has on it.
     with suppress(FileExistsError):
-        os.close(ownership.made_own_file(path))
+        os.close(files.made_own_file(path))
         sync_folder(path.parent)
     # SQLite opens its logs, too, wherever a link leads.
     for name in (path, *logs_of(path)):
         if name == path or os.path.lexists(name):
-            ownership.require_own_file(name)
+            files.require_own_file(name)
 
 
 def logs_of(path: Path) -> list[Path]:
@@ -175,9 +175,9 @@ def make_private_folder(folder: Path) -> None:
     """A folder that its owner alone may enter; one that is there must not be open to others."""
     with in_words(folder):
         if not os.path.lexists(folder):
-            ownership.make_own_folder(folder)
+            files.make_own_folder(folder)
             sync_folder(folder.parent)
-        ownership.require_own_folder(folder)
+        files.require_own_folder(folder)
 
 
 def sync_folder(folder: Path) -> None:

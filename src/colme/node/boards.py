@@ -1,27 +1,135 @@
-"""Drives one agent's board: ticks when there is news, at most once an interval. Nobody waits."""
+"""Drives one agent's board: what comes is checked and merged, what is news is stored and passed on.
+
+It ticks when there is news, at most once an interval. Nobody waits.
+"""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from statistics import median_low
 from time import time
 from typing import Any
 
 from colme.errors import MessageError, RemoteProtocolError, StaleStateError
 from colme.network import NoiseSource
-from colme.node.boards.journal import BoardsJournal
-from colme.node.boards.speakers import Speakers, require_honest_mean
 from colme.node.contact import Contact, Contacts
-from colme.node.driving import AgentDriver
+from colme.node.driving import AgentDriver, Journal
 from colme.node.metrics import Metrics
 from colme.node.state import Kept, Store, newest_instead
-from colme.node.wire import Reason, Refused, Standing
-from colme.protocol.board.digest import PAGE
-from colme.protocol.board.entry import Entry, Proof, statements
+from colme.node.wire.codec import Reason, Refused, Standing
+from colme.protocol.agent import Agent
+from colme.protocol.board.board import PAGE
 from colme.protocol.board.messages import DigestMessage, RecordsMessage
-from colme.protocol.board.record import Record, origin_of_key
+from colme.protocol.board.record import Entry, Proof, Record, origin_of_key, statements
 from colme.protocol.events import Part, Received, Returned
 from colme.protocol.messages import Message, RoundMessage
 from colme.protocol.settings import Settings
+
+NOISE_DEVIATIONS = 40.0
+"""Standard deviations of one sample's noise beyond the bounds: no released mean is ever there, as
+noise of several blocks is less (chance: below 1e-20)."""
+
+
+class Speakers:
+    """Who may speak on a board: those vouched for along pinned edges, or those on a roster.
+
+    An origin counts against the neighbour that brought it first. So whoever invents agents can
+    invent no more than the bound of one edge, and is known by what it vouched for.
+    """
+
+    def __init__(
+        self,
+        *,
+        behind: int,
+        roster: Collection[str] | None,
+        known: Collection[str],
+    ) -> None:
+        self._behind = behind
+        self._roster = None if roster is None else frozenset(roster)
+        self._known = frozenset(known)
+        """Mine, and my neighbours' own: their certificates vouch for them."""
+
+    def needs_a_voucher(self, origin: str) -> bool:
+        """Whether it counts against whoever brings it."""
+        return origin not in self._known
+
+    def require_allowed(self, peer: Contact, entry: Entry, brings: Collection[str]) -> None:
+        """Raise Refused for what must not get on the board.
+
+        `brings`: the origins of its message that are new here, up to this one.
+        """
+        origin = entry.origin
+        if not self.needs_a_voucher(origin):
+            return
+        if self._roster is not None and origin not in self._roster:
+            expected = "an origin on my roster"
+            raise Refused(Reason.UNKNOWN_ORIGIN, peer.name, "origin", origin, expected)
+        vouched = len(peer.vouched_for) + len(brings)
+        if self._roster is None and origin in brings and vouched > self._behind:
+            seen = f"{origin}, one more than {self._behind}"
+            expected = f"at most {self._behind} origins that came through it (origins.behind)"
+            raise Refused(Reason.TOO_MANY_ORIGINS, peer.name, "origin", seen, expected)
+
+
+def require_honest_mean(peer: Contact, entry: Entry) -> None:
+    """Raise Refused for a mean that no honest author releases, by what it says of itself."""
+    if not isinstance(entry, Record):
+        return
+    profile = entry.profile
+    far = profile.half_range + NOISE_DEVIATIONS * profile.sigma2_dp**0.5
+    if not abs(entry.mean - profile.midpoint) <= far:
+        expected = f"within {far:g} of {profile.midpoint:g}, as its epsilon and bounds allow"
+        raise Refused(Reason.INVALID_VALUE, peer.name, "mean", entry.mean, expected)
+
+
+class BoardsJournal(Journal):
+    """First stored, then sent; of the board only what has changed is written.
+
+    Whatever is passed on is stored first: a power cut everywhere must not make all forget how
+    far somebody had come, or its state could be put back to an older one unnoticed.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        peers: Contacts,
+        *,
+        kept: Callable[[Entry], Kept],
+        post: Callable[[str, Message], None],
+        metrics: Metrics,
+        marks: Mapping[str, int],
+    ) -> None:
+        super().__init__(store, peers, post=post, metrics=metrics, marks=marks)
+        self._kept = kept
+        self._on_disk: dict[str, Entry] = {}
+
+    def open(self, agent: Agent) -> None:
+        """From now on it is this agent, which is as it is stored."""
+        super().open(agent)
+        there = self._store.entries
+        self._on_disk = {one.origin: one for one in agent.boards.board if one.origin in there}
+
+    def _written(
+        self, parts: frozenset[Part], send: Sequence[tuple[str, Message]]
+    ) -> dict[str, Any]:
+        snapshot = self._agent.snapshot(parts - {Part.EXCHANGE})
+        if Part.EXCHANGE not in parts:
+            return {"snapshot": snapshot}
+        boards = self._agent.boards
+        # Its entries are rows of their own: to write them all for each that is new would be much.
+        snapshot[Part.EXCHANGE] = {"round": boards.round}
+        now = {one.origin: one for one in boards.board}
+        news = {origin: one for origin, one in now.items() if self._on_disk.get(origin) is not one}
+        # Those that were stored and are not held any more, were it by an earlier start.
+        dropped = [origin for origin in self._store.entries if origin not in now]
+        self._on_disk = now
+        mine = news.get(boards.origin)
+        return {
+            "snapshot": snapshot,
+            "entries": {origin: self._kept(one) for origin, one in news.items()},
+            "dropped": dropped,
+            "released": None if mine is None else mine.to_bytes(),
+        }
+
 
 MOST_BOARDS = 4
 """Digests of a whole board that a neighbour may send between two ticks: one is usual, an answer

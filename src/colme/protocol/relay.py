@@ -8,6 +8,7 @@ out who lacks what.
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from colme.errors import (
@@ -19,12 +20,19 @@ from colme.errors import (
 )
 from colme.protocol.algorithm import Algorithm, Exchange
 from colme.protocol.board.board import CAPACITY, Board
-from colme.protocol.board.entry import Entry, Proof, Statement, entry_from_bytes, statements
-from colme.protocol.board.evidence import Evidence
 from colme.protocol.board.identity import BoardIdentity
 from colme.protocol.board.messages import LARGEST_BATCH, DigestMessage, RecordsMessage
 from colme.protocol.board.peers import Owed
-from colme.protocol.board.record import SIGNATURE_SIZE, Record, origin_of_key
+from colme.protocol.board.record import (
+    SIGNATURE_SIZE,
+    Entry,
+    Proof,
+    Record,
+    Statement,
+    entry_from_bytes,
+    origin_of_key,
+    statements,
+)
 from colme.protocol.events import (
     EVERYTHING,
     Begin,
@@ -39,7 +47,42 @@ from colme.protocol.events import (
 )
 from colme.protocol.messages import LARGEST_ROUND, Message
 from colme.protocol.own_data import OwnData
-from colme.protocol.relay.state import BoardState
+
+
+@dataclass(slots=True)
+class BoardState:
+    """What an agent remembers of the exchange, as plain values: what a snapshot holds.
+
+    It may be lost: neighbours have it too, and digests find out what they lack.
+    """
+
+    round: int = 0
+    """The last tick."""
+    entries: dict[str, str] = field(default_factory=dict)
+    """The board: the bytes of each origin's entry, in hex."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """All that an answer may rest on: my own data, and everybody's releases, mine among them.
+
+    For the owner alone, and never sent: my own totals are exact.
+    """
+
+    round: int
+    """The last tick."""
+    own_mean: float
+    """Exact, and never sent."""
+    own_count: int
+    own_variance: float
+    """Of a sample: the exact one of the samples, with one that was declared; never sent."""
+    known: bool
+    """Whether one was declared."""
+    bounds: tuple[float, float]
+    origin: str
+    """Mine: that of the record which shares its data with `own_mean`."""
+    records: tuple[Record, ...]
+    """Of all origins that are not barred, in order of origin."""
 
 
 class BoardAlgorithm(Algorithm):

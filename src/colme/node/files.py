@@ -1,12 +1,13 @@
 """Files that a node's owner alone may change: who else could is found out before one is used.
 
 What is looked at is what is used: a descriptor, or a name in a folder that nobody else can change.
+Every open file and every connection takes a descriptor, and a process has only so many.
 """
 
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -148,3 +149,35 @@ def _require_no_exchange(path: Path) -> None:
 
 def _are_allowed(bits: int, found: os.stat_result) -> bool:
     return _KNOWS_OWNERS and bool(found.st_mode & bits)
+
+
+try:
+    import resource
+except ImportError:  # Windows has no such limit.
+    resource = None  # type: ignore[assignment]
+
+ENOUGH = 2**16
+"""More than a node ever uses; some systems allow a billion, which costs some libraries time."""
+FEWEST = 8
+
+
+def raise_limit() -> None:
+    """Let this process have as many as it may, up to enough."""
+    if resource is None:
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = ENOUGH if hard == resource.RLIM_INFINITY else min(ENOUGH, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with suppress(OSError, ValueError):  # As a sandbox may have it: with fewer, then.
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def bearable(most: int) -> int:
+    """So many connections at one port, or fewer where that would be a quarter of the descriptors.
+
+    A node has two ports; the other half is for its files, its own calls and what is being accepted.
+    """
+    if resource is None:
+        return most
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return most if soft == resource.RLIM_INFINITY else min(most, max(FEWEST, soft // 4))
