@@ -226,7 +226,7 @@ def holding(folder: Path, program: str) -> "subprocess.Popen[str]":
 def test_one_process_at_a_time(kept: Kept) -> None:
     """However that one ends, the next one can have it."""
     kept.folder.mkdir(exist_ok=True)
-    lock = "from colme.node.state.lock import Lock\nlock = Lock.take(Path(sys.argv[1]))\n"
+    lock = "from colme.node.state.database import Lock\nlock = Lock.take(Path(sys.argv[1]))\n"
     with holding(kept.folder, f"{lock}print('held', flush=True)\nsys.stdin.read()") as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"

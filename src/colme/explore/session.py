@@ -14,13 +14,11 @@ from numpy.typing import NDArray
 
 from colme.config import validated
 from colme.errors import ColmeError, ConfigError
-from colme.explore.beliefs import Beliefs
 from colme.explore.choices import Choices, fitted
 from colme.explore.curves import Curves, DrawnCurve, Stopped, draw_growing
-from colme.explore.society import MOST_ROUNDS, Letter, Society
+from colme.explore.society import MOST_ROUNDS, Beliefs, Letter, Society
 
 Shown = Mapping[str, Any]
-Show = Callable[[Shown], None]
 
 ASKED_AT_ONCE = 16
 """Agents that are asked for their answer after each round while it plays; all where it rests."""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from colme.errors import ColmeError, StoreError
 from colme.node.state import database
-from colme.node.state.lock import Lock
+from colme.node.state.database import Lock
 from colme.node.state.stored import Progress, read
 from colme.node.state.upgrades import to_read
 

@@ -25,7 +25,7 @@ from colme.errors import (
 )
 from colme.node.state import database
 from colme.node.state.copies import require_no_loss
-from colme.node.state.lock import Lock
+from colme.node.state.database import Lock
 from colme.node.state.promise import origin_of, require_own
 from colme.node.state.stored import Kept, Progress, Stored, read, rows_of, to_json, write_rows
 from colme.node.state.upgrades import is_current, upgrade
