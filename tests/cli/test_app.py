@@ -64,7 +64,10 @@ for name in {["", *COMMANDS]}:
     [
         ("theory --json", "colme plan"),
         ("plot result --size=8x5", "colme.report.drawing"),
-        ("reproduce harm", "python -m research harm"),
+        ("reproduce harm --out x", "python -m research harm"),
+        ("reproduce figure1 --verbose", "claims.txt"),
+        ("bench --node --json", "python -m benchmarks"),
+        ("compare --out x", "colme reproduce comparison"),
     ],
 )
 def test_what_has_moved_is_refused_with_its_remedy(
