@@ -150,13 +150,14 @@ class View:
     """Whether its numbers are better told as powers of ten."""
 
 
-def _error(cell: xr.Dataset) -> tuple[xr.DataArray, xr.DataArray]:
-    return cell.mse, cell.mse_se
+def _error(cell: xr.Dataset) -> tuple[xr.DataArray, xr.DataArray | None]:
+    return cell.mse, style.margin_of(cell, "mse")
 
 
-def _gain(cell: xr.Dataset) -> tuple[xr.DataArray, xr.DataArray]:
+def _gain(cell: xr.Dataset) -> tuple[xr.DataArray, xr.DataArray | None]:
     """Against the same agents alone, where only some of them answered."""
-    return cell.mse / cell.mse_alone, cell.mse_se / cell.mse_alone
+    margin = style.margin_of(cell, "mse")
+    return cell.mse / cell.mse_alone, None if margin is None else margin / cell.mse_alone
 
 
 def _traffic(cell: xr.Dataset) -> tuple[xr.DataArray, None]:
@@ -219,13 +220,13 @@ def page(dataset: xr.Dataset, name: str) -> Figure:
 
 def _draw(panel: Axes, data: xr.Dataset, shown: View, pens: Mapping[str, Pen]) -> None:
     t = data.t.values
+    panel.set_yscale("log")
     for pen, curve in shown.references(data).items():
         style.draw(panel, t, curve, pen)
     # The last one drawn lies on top: the first that is named is the one to look at.
     for algorithm, pen in reversed(list(pens.items())):
         values, error = shown.of(data.sel(algorithm=algorithm))
         style.draw(panel, t, values, pen, error)
-    panel.set_yscale("log")
     style.log_time(panel, t)
     if shown.top is not None:
         panel.set_ylim(top=shown.top)

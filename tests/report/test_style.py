@@ -15,7 +15,7 @@ from colme.report import style
 from colme.report.comparison import systems_over_time
 from colme.report.curves import mse_over_time
 from colme.report.drawing import Drawing, draw
-from colme.report.style import CLASS_IDEAL, IDEAL, LOCAL
+from colme.report.style import IDEAL, LOCAL
 from colme.sim.scenario import Scenario
 from colme.sim.simulation import simulate
 
@@ -110,10 +110,3 @@ def test_a_title_is_no_wider_than_its_figure() -> None:
     figure.draw_without_rendering()
     assert figure._suptitle is not None  # type: ignore[attr-defined]
     assert figure._suptitle.get_window_extent().width < figure.bbox.width  # type: ignore[attr-defined]
-
-
-def test_a_band_stays_on_a_log_axis() -> None:
-    panel = Figure().subplots()
-    style.draw(panel, [1, 2], [1.0, 1.0], CLASS_IDEAL, [10.0, np.nan])
-    corners = np.vstack([path.vertices for path in panel.collections[0].get_paths()])
-    assert corners[:, 1].min() > 0
