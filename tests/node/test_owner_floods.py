@@ -87,42 +87,35 @@ def test_a_whole_request_has_to_come_in_time(said: bytes, logged: Logged) -> Non
         assert line["why"] == "no whole request within 10 s"
 
 
-def test_a_client_that_does_not_read_is_cut_off(logged: Logged) -> None:
+async def test_a_client_that_does_not_read_is_cut_off(logged: Logged) -> None:
     long = KnownNode(seen=replace(STATUS, privacy="x" * 30_000_000))
 
-    async def waiting() -> None:
-        async with (
-            served(long) as client,
-            connected(client, HEAD.replace("POST /samples", "GET /status").encode() + b"\r\n") as (
-                reader,
-                _,
-            ),
-        ):
-            assert (await reader.readline()).startswith(b"HTTP/1.1 200")
-            await later(REQUEST_SECONDS)
-            assert await is_cut_off(reader)
-
-    asyncio.run(waiting())
+    async with (
+        served(long) as client,
+        connected(client, HEAD.replace("POST /samples", "GET /status").encode() + b"\r\n") as (
+            reader,
+            _,
+        ),
+    ):
+        assert (await reader.readline()).startswith(b"HTTP/1.1 200")
+        await later(REQUEST_SECONDS)
+        assert await is_cut_off(reader)
 
 
-def test_requests_that_the_node_works_on_are_finished(logged: Logged) -> None:
+async def test_requests_that_the_node_works_on_are_finished(logged: Logged) -> None:
     """However long the disk takes, and however many come meanwhile."""
+    asked, durable = 0, asyncio.Event()
 
-    async def waiting() -> None:
-        asked, durable = 0, asyncio.Event()
+    async def commit() -> None:
+        nonlocal asked
+        asked += 1
+        await durable.wait()
 
-        async def commit() -> None:
-            nonlocal asked
-            asked += 1
-            await durable.wait()
-
-        async with served(KnownNode(before_taking=commit)) as client:
-            posts = [asyncio.create_task(client.ask("/samples", "POST", "1")) for _ in range(MOST)]
-            await until(lambda: asked == MOST)
-            await later(10 * REQUEST_SECONDS)
-            async with connected(client) as (reader, _):
-                assert await is_cut_off(reader), "for want of room"
-            durable.set()
-            assert [(await one).code for one in posts] == [200] * MOST
-
-    asyncio.run(waiting())
+    async with served(KnownNode(before_taking=commit)) as client:
+        posts = [asyncio.create_task(client.ask("/samples", "POST", "1")) for _ in range(MOST)]
+        await until(lambda: asked == MOST)
+        await later(10 * REQUEST_SECONDS)
+        async with connected(client) as (reader, _):
+            assert await is_cut_off(reader), "for want of room"
+        durable.set()
+        assert [(await one).code for one in posts] == [200] * MOST
