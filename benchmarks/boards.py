@@ -26,8 +26,9 @@ from grpc.aio import secure_channel
 
 from colme.node.node import Node
 from colme.node.session import link
-from colme.node.trust import Identity, channel_options
-from colme.node.wire import METHOD, encode, message_in, parse_frame, parts_of
+from colme.node.trust.identity import Identity
+from colme.node.trust.tls import channel_options
+from colme.node.wire.codec import METHOD, encode, message_in, parse_frame, parts_of
 from colme.protocol.board.messages import DigestMessage, RecordsMessage
 from colme.protocol.board.record import Record
 from support.boarded import board_of, boarded, relaying, somebody

@@ -20,8 +20,8 @@ import typer
 from grpc.aio import secure_channel
 
 from colme.node.node import Node
-from colme.node.trust import channel_options
-from colme.node.wire import METHOD, encode, parts_of
+from colme.node.trust.tls import channel_options
+from colme.node.wire.codec import METHOD, encode, parts_of
 from colme.privacy.mechanism import SeededLaplace
 from colme.protocol.agent import Agent
 from colme.protocol.board.messages import RecordsMessage

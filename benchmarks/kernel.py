@@ -25,8 +25,8 @@ from colme.sim import kernel
 from colme.sim.engines import PaperEngine
 from colme.sim.engines.paper import kernel_algorithms
 from colme.sim.kernel.simd import form_of
+from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
-from colme.sim.study import Study
 
 REPEATS = 5
 YARDSTICK_ROUNDS = 20_000
@@ -38,7 +38,7 @@ def plain_numpy(degree: int, rounds: int = 2000) -> float:
     scenario = Scenario.build(
         graph={"degree": degree}, epsilon=2, rounds=rounds, algorithms=[{"algorithm": "bernstein"}]
     )
-    study, form = Study(scenario, degree), form_of(np.float64, 1)
+    study, form = Prepared(scenario, degree), form_of(np.float64, 1)
     graph = scenario.draw_graph(degree, 0)
     edges = kernel.new_graph(graph.indptr, graph.indices)
     population = study.origin(scenario.draw_classes(0)[:, None], form)

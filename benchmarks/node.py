@@ -31,10 +31,11 @@ from benchmarks import AsJson, show
 from colme.errors import NetworkError
 from colme.network import Network
 from colme.node.fleet import LOOK_SECONDS, SAMPLES, START_SECONDS, Fleet, Plan, outcome, prepare
-from colme.node.owner import OwnerClient
+from colme.node.owner.client import OwnerClient
 from colme.node.state import Commit, Store, to_json
-from colme.node.trust import Identity, Trust, channel_options, server_options
-from colme.node.wire import Standing
+from colme.node.trust.identity import Identity
+from colme.node.trust.tls import Trust, channel_options, server_options
+from colme.node.wire.codec import Standing
 from colme.privacy.ledger import Ledger, entry_between
 from colme.protocol.events import EVERYTHING, Part
 from colme.protocol.rounds.paper import Paper

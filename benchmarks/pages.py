@@ -10,7 +10,7 @@ import threading
 
 from playwright.sync_api import Page, sync_playwright
 
-from colme.explore import ExplorerServer
+from colme.explore.server import ExplorerServer
 
 LOADS = 5
 SECONDS = 5.0

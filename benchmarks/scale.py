@@ -21,9 +21,10 @@ import numpy as np
 import typer
 
 from benchmarks import AsJson
+from colme.sim.batch import Batch
 from colme.sim.engines import LargeEngine
+from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
-from colme.sim.study import Batch, Study
 
 ROOT = Path(__file__).parents[1]
 DEGREE = 10
@@ -155,7 +156,7 @@ def _scenario(agents: int, rounds: int) -> Scenario:
 
 
 def _batch(agents: int, rounds: int, threads: int) -> Batch:
-    return Batch(Study(_scenario(agents, rounds), DEGREE), 0, 1, threads=threads)
+    return Prepared(_scenario(agents, rounds), DEGREE).batch(0, 1, threads=threads)
 
 
 def _peak() -> int:

@@ -11,8 +11,8 @@ from statistics import median
 from benchmarks import AsJson, show
 from colme.sim.figures import GALANTES
 from colme.sim.kernel import LANES
+from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
-from colme.sim.study import Batch, Study
 
 RULES = ("oracle", "bernstein", "optimistic")
 DEGREES = (20, 5)
@@ -114,16 +114,16 @@ def baseline_growth() -> dict[str, dict[int, float]]:
 def seconds_to_compile() -> float:
     """To the first round done in this process: a few tenths of a second if cached."""
     scenario = Scenario.build(agents=10, graph={"degree": 4}, rounds=1, algorithms=["bernstein"])
-    study = Study(scenario, scenario.graph.degrees[0])
-    batch = Batch(study, 0, study.lanes)
+    study = Prepared(scenario, scenario.graph.degrees[0])
+    batch = study.batch(0, study.lanes)
     start = time.perf_counter()
     batch.advance(1, 1)
     return time.perf_counter() - start
 
 
 def _seconds(scenario: Scenario) -> float:
-    study = Study(scenario, scenario.graph.degrees[0])
-    batch = Batch(study, 0, study.lanes)
+    study = Prepared(scenario, scenario.graph.degrees[0])
+    batch = study.batch(0, study.lanes)
     start = time.thread_time()
     batch.advance(1, scenario.rounds)
     return time.thread_time() - start

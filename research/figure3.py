@@ -6,6 +6,7 @@ A panel for each degree and epsilon, a page for each of gain, error and traffic.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import inf
+from pathlib import Path
 from typing import Annotated
 
 import numpy as np
@@ -15,17 +16,25 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from rich.table import Table
 
-from colme.cli import running
-from colme.cli.folder import Folder, Force
-from colme.cli.running import Out, Seed, Threads
+from colme.cli.reproduce import Out, Quick
+from colme.cli.running import (
+    Cluster,
+    Force,
+    Seed,
+    Threads,
+    Workers,
+    run_shown,
+    said,
+    wide_console,
+)
 from colme.cli.tables import show
-from colme.cli.workers import Cluster
 from colme.privacy.words import level
 from colme.report import curves, style
 from colme.report.style import CLASS_IDEAL, IDEAL, LOCAL, Pen
 from colme.sim.figures import PAPER
 from colme.sim.figures.comparison import over_all_rounds
 from colme.sim.scenario import Scenario
+from colme.sim.simulation import simulations
 from research.readings import bytes_per_edge
 
 RUNS = 128
@@ -46,40 +55,42 @@ ALGORITHMS = [
 
 def figure3(
     out: Out,
-    quick: Annotated[
-        bool,
-        typer.Option(
-            "--quick",
-            help=f"{QUICK_RUNS} runs of {QUICK_ROUNDS:,} rounds: about a minute.",
-        ),
-    ] = False,
-    runs: Annotated[int | None, typer.Option(help=f"Runs.  {RUNS} if not given.", min=2)] = None,
+    quick: Quick = False,
+    runs: Annotated[
+        int | None, typer.Option(help="Number of runs.", min=2, show_default=str(RUNS))
+    ] = None,
     seed: Seed = 1,
     threads: Threads = None,
+    workers: Workers = None,
     cluster: Cluster = None,
     force: Force = False,
 ) -> None:
-    """Figure 3, beyond the paper: relay beside the paper's own.
+    """Figure 3, beyond the paper: relay compared with the paper's own algorithm.
 
     Same setting, same privacy, same graphs: error as a multiple of Local (figure3), error itself
-    (figure3-error) and bytes per edge and round (figure3-traffic).
+    (figure3-error) and bytes per edge and round (figure3-traffic). Answers of relay are fastest
+    with `--workers`, one process for each core.
     """
-    runs = runs or (QUICK_RUNS if quick else RUNS)
-    scenario = study(runs, seed, quick=quick)
-    running.require_one(threads, cluster)
-    asked = {"command": "research figure3", "runs": runs, "seed": seed, "rounds": scenario.rounds}
-    folder = Folder.claim(out, asked, results=["figure3.nc"], force=force)
-    dataset = running.run(
-        scenario, out=out, threads=threads, cluster=cluster, label="figure 3", name="figure3"
+    scenario = study(runs or (QUICK_RUNS if quick else RUNS), seed, quick=quick)
+    outcome = run_shown(
+        simulations({"figure3": scenario}, _draw_pages),
+        "figure 3",
+        out=out,
+        force=force,
+        threads=threads,
+        workers=workers,
+        cluster=cluster,
     )
+    show(wide_console(), _gains(outcome.result["figure3"]))
+    typer.echo(f"{said(outcome)} {' '.join(map(str, outcome.files))}")
+
+
+def _draw_pages(found: dict[str, xr.Dataset], out: Path) -> list[Path]:
     paths = []
     for name in PAGES:
         file = "figure3" if name == "gain" else f"figure3-{name}"
-        paths += curves.save(page(dataset, name), out, file)
-    console = running.wide_console()
-    show(console, _gains(dataset))
-    folder.finish([out / "figure3.nc", *paths])
-    console.print(folder.said, *map(str, paths), soft_wrap=True)
+        paths += curves.save(page(found["figure3"], name), out, file)
+    return paths
 
 
 def study(runs: int = RUNS, seed: int = 1, *, quick: bool = False) -> Scenario:
@@ -139,13 +150,14 @@ class View:
     """Whether its numbers are better told as powers of ten."""
 
 
-def _error(cell: xr.Dataset) -> tuple[xr.DataArray, xr.DataArray]:
-    return cell.mse, cell.mse_se
+def _error(cell: xr.Dataset) -> tuple[xr.DataArray, xr.DataArray | None]:
+    return cell.mse, style.margin_of(cell, "mse")
 
 
-def _gain(cell: xr.Dataset) -> tuple[xr.DataArray, xr.DataArray]:
+def _gain(cell: xr.Dataset) -> tuple[xr.DataArray, xr.DataArray | None]:
     """Against the same agents alone, where only some of them answered."""
-    return cell.mse / cell.mse_alone, cell.mse_se / cell.mse_alone
+    margin = style.margin_of(cell, "mse")
+    return cell.mse / cell.mse_alone, None if margin is None else margin / cell.mse_alone
 
 
 def _traffic(cell: xr.Dataset) -> tuple[xr.DataArray, None]:
@@ -208,13 +220,13 @@ def page(dataset: xr.Dataset, name: str) -> Figure:
 
 def _draw(panel: Axes, data: xr.Dataset, shown: View, pens: Mapping[str, Pen]) -> None:
     t = data.t.values
+    panel.set_yscale("log")
     for pen, curve in shown.references(data).items():
         style.draw(panel, t, curve, pen)
     # The last one drawn lies on top: the first that is named is the one to look at.
     for algorithm, pen in reversed(list(pens.items())):
         values, error = shown.of(data.sel(algorithm=algorithm))
         style.draw(panel, t, values, pen, error)
-    panel.set_yscale("log")
     style.log_time(panel, t)
     if shown.top is not None:
         panel.set_ylim(top=shown.top)

@@ -1,9 +1,9 @@
 """What relay is worth and what it may cost, cell by cell, held against bars and goals."""
 
+import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -15,17 +15,16 @@ from matplotlib.lines import Line2D
 from rich.table import Table
 from rich.text import Text
 
-from colme.cli import running
-from colme.cli.folder import Folder, Force
-from colme.cli.running import Out, Seed, Threads
+from colme.cli.reproduce import Out
+from colme.cli.running import Cluster, Force, Seed, Threads, Workers, run_shown, wide_console
 from colme.cli.tables import show
-from colme.cli.workers import Cluster, Workers
 from colme.errors import ConfigError
+from colme.experiment.folder import require_writable
 from colme.report import style
 from colme.sim.scenario import Scenario
-from colme.sim.study import Checkpoint
+from colme.sim.simulation import Simulation
 from research import cells
-from research.readings import ERRORS, Verdict
+from research.readings import Verdict
 
 MARKDOWN, DATA, PICTURE = "harm.md", "harm.json", "harm.png"
 """The files."""
@@ -50,55 +49,55 @@ def harm(
     ] = None,
     seed: Seed = 1,
     threads: Threads = None,
+    workers: Workers = None,
     cluster: Cluster = None,
     force: Force = False,
 ) -> None:
     """Hold relay against its bars: gains, harm, coverage, liars, graphs and traffic.
 
-    A cell passes at its estimate plus two standard errors. The same command goes on after an
-    interruption; finished cells are kept and not computed again.
+    A cell passes if its 95% interval does. The same command goes on after an interruption, and a
+    cell that was finished for another choice of cells is not computed again.
     """
     chosen = [row for row in cells.rows(seed=seed, quick=quick) if (only or "") in row.name]
     if not chosen:
         names = ", ".join(row.name for row in cells.rows(seed=seed, quick=quick))
         raise ConfigError("--only", only, f"a part of one of these: {names}")
-    asked = {"command": "research harm", "quick": quick, "only": only, "seed": seed}
-    running.require_one(threads, cluster)
-    folder = Folder.claim(out, asked, results=[MARKDOWN, DATA, PICTURE], force=force)
-    console = running.wide_console()
+    require_writable(out)
+    console = wide_console()
     lines: list[Verdict] = []
     for number, row in enumerate(chosen, start=1):
         label = f"{number}/{len(chosen)} {row.name}"
-        study = partial(_studied, out=out, threads=threads, cluster=cluster, label=label)
-        data = study(row.scenario)
-        beside = None if row.beside is None else study(row.beside)
+
+        def simulated(scenario: Scenario, label: str = label) -> xr.Dataset:
+            experiment = Simulation(scenario, by_batch=True)
+            # Each cell has a folder of its own, named by its contents: it serves again.
+            outcome = run_shown(
+                experiment,
+                label,
+                out=out / "cells" / digest(experiment),
+                force=force,
+                threads=threads,
+                workers=workers,
+                cluster=cluster,
+            )
+            found: xr.Dataset = outcome.result.isel(degree=0, epsilon=0)
+            return found
+
+        data = simulated(row.scenario)
+        beside = None if row.beside is None else simulated(row.beside)
         lines += [Verdict.of(row.name, one, one.read(data, beside)) for one in row.readings]
         if not console.is_terminal:
             console.print(label, "done", soft_wrap=True, highlight=False)
     show(console, _table(lines))
     paths = _write(lines, out)
-    folder.finish(paths)
     passed = sum(line.meets_bar for line in lines)
-    saved = [folder.said, *map(str, paths)]
-    console.print(f"{passed} of {len(lines)} pass. ", *saved, soft_wrap=True, markup=False)
+    typer.echo(f"{passed} of {len(lines)} pass. Saved {' '.join(map(str, paths))}")
 
 
-def _studied(
-    scenario: Scenario, *, out: Path, threads: int | None, cluster: Workers | None, label: str
-) -> xr.Dataset:
-    """Of one degree and epsilon, batch by batch."""
-    # Under a name that no other study has: whatever was asked before, a cell serves again.
-    name = Checkpoint.identity(scenario)
-    dataset = running.run(
-        scenario,
-        out=out / "cells",
-        threads=threads,
-        cluster=cluster,
-        label=label,
-        name=name,
-        by_batch=True,
-    )
-    return dataset.isel(degree=0, epsilon=0)
+def digest(experiment: Simulation) -> str:
+    """Return a name that no other experiment has."""
+    everything = json.dumps(experiment.identity(), sort_keys=True).encode()
+    return hashlib.sha256(everything).hexdigest()[:16]
 
 
 def _texts(one: Verdict) -> list[str]:
@@ -110,7 +109,7 @@ def _texts(one: Verdict) -> list[str]:
 
 
 def _table(lines: Sequence[Verdict]) -> Table:
-    table = Table(*_COLUMNS, title="Estimates with standard errors; two of them decide")
+    table = Table(*_COLUMNS, title="Estimates with standard errors; 95% intervals decide")
     colours = {"fails": "bold red", "passes": "green", "goal": "bold green"}
     before = ""
     for line in lines:
@@ -157,15 +156,13 @@ def worst_and_least(verdicts: Sequence[Verdict]) -> Figure | None:
     worst.set_yticks(range(len(cells)), cells)
     worst.set_ylim(len(cells) - 0.5, -0.5)
     figure.legend(handles=_legend(), loc="outside lower center", ncols=5, fontsize=9)
-    style.head(figure, "Where relay might do harm: estimates, two standard errors, and bars", "")
+    style.head(figure, "Where relay might do harm: estimates, 95% intervals, and bars", "")
     return figure
 
 
 def _draw(panel: Axes, row: int, one: Verdict) -> None:
     colour = _COLOURS[one.word]
-    panel.errorbar(
-        one.value, row, xerr=ERRORS * one.error, fmt="o", color=colour, ms=4.5, capsize=2
-    )
+    panel.errorbar(one.value, row, xerr=one.margin, fmt="o", color=colour, ms=4.5, capsize=2)
     panel.plot(one.bar, row, marker="|", color="black", ms=9, mew=1.8)
     panel.plot(one.goal, row, marker="|", color="gray", ms=6)
 

@@ -10,7 +10,7 @@ from typing import Any
 from colme.plan.forecast import expected
 from colme.plan.question import AlgorithmName, Question
 from colme.sim.scenario import Scenario
-from colme.sim.study import simulate
+from colme.sim.simulation import simulate
 
 SEED = 2026
 

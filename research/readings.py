@@ -6,23 +6,20 @@ and what is divided by each other has their data in common, so that its error is
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from math import sqrt
+from functools import cached_property
 from typing import ClassVar, Self
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from colme.experiment.statistics import BatchMean, FloatArray
 from colme.sim.figures.comparison import over_all_rounds
 
-FloatArray = NDArray[np.float64]
-
 RELAY = "relay"
-ERRORS = 2
-"""Standard errors that an estimate has to be better than its bar by."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Ratio:
     """Of two things measured in the same batches: tables, a row a batch, a column a round."""
 
@@ -36,18 +33,10 @@ class Ratio:
         over, under = (one.transpose("batch", "t").values for one in (above, below))
         return cls(above.t.values, over, under)
 
-    @property
-    def value(self) -> FloatArray:
-        """In every recorded round."""
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.asarray(self.above.sum(axis=0) / self.below.sum(axis=0))
-
-    @property
-    def error(self) -> FloatArray:
-        """That of a ratio estimator."""
-        with np.errstate(invalid="ignore", divide="ignore"):
-            spread = (self.above - self.value * self.below).std(axis=0, ddof=1)
-            return np.asarray(spread * sqrt(len(self.above)) / np.abs(self.below.sum(axis=0)))
+    @cached_property
+    def over_batches(self) -> BatchMean:
+        """The ratio in every recorded round."""
+        return BatchMean(self.above, self.below)
 
     def at(self, t: int) -> "Measured":
         """In one round, which has to be recorded."""
@@ -71,7 +60,9 @@ class Ratio:
         half = np.arange(len(self.above)) % 2
         chosen = np.empty(len(half), dtype=np.int64)
         for part in (0, 1):
-            values = Ratio(self.t, self.above[half == part], self.below[half == part]).value
+            values = Ratio(
+                self.t, self.above[half == part], self.below[half == part]
+            ).over_batches.value
             values = np.where(self.t >= first, sign * values, -np.inf)
             chosen[half != part] = int(np.nanargmax(values))
         rows = np.arange(len(half))
@@ -79,9 +70,10 @@ class Ratio:
         where = " and ".join(f"{t:,}" for t in sorted(set(self.t[chosen].tolist())))
         return Ratio(self.t[:1], *columns)._measured(0, f"t = {where}")
 
-    def below_from(self, limit: float, errors: float = 0.0) -> float:
-        """The first round from which on it stays below; inf if it does not."""
-        above = np.flatnonzero(~(self.value + errors * self.error < limit))
+    def below_from(self, limit: float, *, clearly: bool = False) -> float:
+        """Return the first round from which on it stays below, or clearly so; else inf."""
+        value = self.over_batches.value + (self.over_batches.margin if clearly else 0.0)
+        above = np.flatnonzero(~(value < limit))
         if above.size == 0:
             return float(self.t[0])
         if above[-1] == len(self.t) - 1:
@@ -89,17 +81,18 @@ class Ratio:
         return float(self.t[above[-1] + 1])
 
     def _measured(self, place: int, where: str = "") -> "Measured":
-        value, error = float(self.value[place]), float(self.error[place])
-        return Measured(value, error, value + ERRORS * error, where)
+        found = self.over_batches
+        value, margin = float(found.value[place]), float(found.margin[place])
+        return Measured(value, float(found.error[place]), margin, where)
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A number, its standard error, what it may well be at worst, and where it was found."""
+    """A number, its standard error, half its 95% interval, and where it was found."""
 
     value: float
     error: float
-    at_worst: float
+    margin: float
     where: str = ""
 
 
@@ -125,8 +118,10 @@ class Reading(ABC):
         """Off a study of one degree and epsilon; `beside` is the one it is compared with."""
 
     def meets(self, measured: Measured, limit: float) -> bool:
-        """Whether it does, were it as bad as it may well be."""
-        return measured.at_worst >= limit if self.least else measured.at_worst <= limit
+        """Return whether the whole 95% interval does."""
+        if self.least:
+            return measured.value - measured.margin >= limit
+        return measured.value + measured.margin <= limit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,9 +155,11 @@ class Halved(Reading):
     words: ClassVar[str] = "below Local / 2 from t ="
 
     def read(self, data: xr.Dataset, beside: xr.Dataset | None) -> Measured:
-        """At worst: from when on it does so by two standard errors."""
+        """Return the round, and as its margin how much later the whole interval is below."""
         ratio = _gain(data)
-        return Measured(ratio.below_from(0.5), 0.0, ratio.below_from(0.5, ERRORS))
+        first = ratio.below_from(0.5)
+        later = ratio.below_from(0.5, clearly=True) - first if first < np.inf else 0.0
+        return Measured(first, 0.0, later)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,9 +217,7 @@ class Coverage(Reading):
     def read(self, data: xr.Dataset, beside: xr.Dataset | None) -> Measured:
         """Averaged over those who were asked."""
         share = data.coverage.sel(algorithm=RELAY)
-        found = Ratio.of(share, xr.ones_like(share)).least(self.first)
-        at_worst = found.value - ERRORS * found.error
-        return Measured(found.value, found.error, at_worst, found.where)
+        return Ratio.of(share, xr.ones_like(share)).least(self.first)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,7 +251,7 @@ class Verdict:
     what: str
     value: float
     error: float
-    at_worst: float
+    margin: float
     where: str
     bar: float
     goal: float
@@ -265,13 +260,13 @@ class Verdict:
 
     @classmethod
     def of(cls, cell: str, reading: Reading, measured: Measured) -> Self:
-        """As bad as it may well be is what counts."""
+        """Hold the whole 95% interval against bar and goal."""
         return cls(
             cell=cell,
             what=reading.what,
             value=measured.value,
             error=measured.error,
-            at_worst=measured.at_worst,
+            margin=measured.margin,
             where=measured.where,
             bar=reading.bar,
             goal=reading.goal,

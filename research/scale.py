@@ -10,10 +10,11 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
+import xarray as xr
 
-from colme.cli.values import whole_numbers, words
+from colme.cli.running import whole_numbers, words
 from colme.sim.scenario import Scenario
-from colme.sim.study import Results, simulate
+from colme.sim.simulation import simulate
 
 EPSILON = 4
 ROUNDS = {"paper": 3_000, "relay": 300}
@@ -28,7 +29,7 @@ def table(algorithm: str) -> dict[str, Any]:
     return {"algorithm": algorithm} | ({"measured": ASKED} if algorithm == "relay" else {})
 
 
-def played(algorithm: str, agents: int, degree: int) -> Results:
+def played(algorithm: str, agents: int, degree: int) -> xr.Dataset:
     """So many agents, in runs enough to see something."""
     scenario = Scenario.build(
         agents=agents,
@@ -44,7 +45,7 @@ def played(algorithm: str, agents: int, degree: int) -> Results:
     return simulate(scenario, threads=1)
 
 
-def half_of_local(result: Results) -> tuple[str, float]:
+def half_of_local(result: xr.Dataset) -> tuple[str, float]:
     """The samples from which on the error is at most that; and the ratio at the end."""
     one = result.isel(algorithm=0, epsilon=0, degree=0)
     ratio = (one.mse / one.mse_alone).values

@@ -9,7 +9,7 @@ import hatchling.build
 import pytest
 
 import colme
-from colme.pages import assets
+from colme.pages.assets import assets
 
 ROOT = Path(__file__).parent.parent
 VENDORED = "src/colme/pages/vendored"

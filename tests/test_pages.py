@@ -5,7 +5,16 @@ import re
 import pytest
 
 from colme.errors import InvalidValue
-from colme.pages import CHARTS, FORCES, POLICY, STYLES, asset, assets, is_own_host, is_own_origin
+from colme.pages.assets import (
+    CHARTS,
+    FORCES,
+    POLICY,
+    STYLES,
+    asset,
+    assets,
+    is_own_host,
+    is_own_origin,
+)
 from colme.report.style import CLASS_IDEAL, IDEAL, LOCAL, pens
 from support.refusing import refused
 

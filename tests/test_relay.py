@@ -13,10 +13,9 @@ from colme.errors import ConfigError, LocalProtocolError, UnknownOption
 from colme.network import Network
 from colme.privacy.mechanism import SeededLaplace
 from colme.protocol.agent import Agent
-from colme.protocol.board.foreign import Foreign
 from colme.protocol.board.identity import InProcess
 from colme.protocol.board.messages import RecordsMessage
-from colme.protocol.board.record import Record
+from colme.protocol.board.record import Foreign, Record
 from colme.protocol.events import Begin, Received
 from colme.protocol.settings import Settings
 from colme.relay import Relay

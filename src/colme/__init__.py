@@ -31,8 +31,8 @@ if TYPE_CHECKING:  # for those who check types; what makes a name one of the pac
     from colme.rules.release import Profile as Profile
     from colme.rules.release import Release as Release
     from colme.sim.scenario import Scenario as Scenario
-    from colme.sim.study import simulate as simulate
-    from colme.studies.studying import study as study
+    from colme.sim.simulation import simulate as simulate
+    from colme.studies.study import study as study
     from colme.theory import Prospect as Prospect
 
 __version__ = "0.2.0"
@@ -65,8 +65,8 @@ _HOMES = {
     "forecast": "colme.plan.forecast",
     "paper_theta": "colme.rules.decision",
     "posterior": "colme.inference.tables",
-    "simulate": "colme.sim.study",
-    "study": "colme.studies.studying",
+    "simulate": "colme.sim.simulation",
+    "study": "colme.studies.study",
 }
 """Imported when they are asked for: `import colme` waits neither for numpy nor for a compiler."""
 

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 from colme.errors import ConfigError
 from colme.protocol.board.board import CAPACITY
-from colme.protocol.board.evidence import Evidence
 from colme.protocol.board.identity import BoardIdentity
 from colme.protocol.board.record import weighed_blocks
 from colme.protocol.events import Estimate
 from colme.protocol.own_data import OwnData
-from colme.protocol.relay.exchange import BoardAlgorithm, BoardExchange
+from colme.protocol.relay import BoardAlgorithm, BoardExchange, Evidence
 from colme.rules.release import Profile, ReleaseSchedule
 
 if TYPE_CHECKING:

@@ -19,8 +19,10 @@ from colme.rules.decision import DecisionRule, ThresholdRule
 from colme.rules.release import Profile, Release
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     from colme.sim.engines.engine import Cell, Record
-    from colme.sim.study import Results, Study
+    from colme.sim.prepare import Prepared
 
 CASES = 100
 """Drawn for each law of a rule."""
@@ -228,11 +230,11 @@ class EngineTrial:
 
     def simulate(
         self, *, seed: int = 4, beside: Sequence[str] = (), dtype: str | None = "float32"
-    ) -> "Results":
+    ) -> "xr.Dataset":
         """Return the results of 32 runs; `beside` are other algorithms on the same data."""
         import numpy as np
 
-        from colme.sim.study import simulate
+        from colme.sim.simulation import simulate
 
         others = [{"algorithm": name, "name": f"{name} beside"} for name in beside]
         algorithms = [*others[:1], self.algorithm, *others[1:]]
@@ -242,21 +244,19 @@ class EngineTrial:
         )
 
     @cached_property
-    def simulated(self) -> "Results":
+    def simulated(self) -> "xr.Dataset":
         """What others are compared with."""
         return self.simulate()
 
-    def study(self) -> "Study":
+    def study(self) -> "Prepared":
         """Return what all batches share."""
-        from colme.sim.study import Study
+        from colme.sim.prepare import Prepared
 
-        return Study(self._scenario(algorithms=[self.algorithm]), 4)
+        return Prepared(self._scenario(algorithms=[self.algorithm]), 4)
 
     def recorded(self, runs: int = RUNS, cuts: Sequence[int] = ()) -> "dict[Cell, Record]":
         """Return what a batch records that pauses after the rounds in `cuts`."""
-        from colme.sim.study import Batch
-
-        batch = Batch(self.study(), 0, runs)
+        batch = self.study().batch(0, runs)
         start = 1
         for stop in (*cuts, ROUNDS):
             batch.advance(start, stop)

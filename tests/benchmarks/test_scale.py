@@ -7,16 +7,17 @@ import pytest
 
 from benchmarks import scale
 from benchmarks.__main__ import run
+from colme.sim.batch import Batch
 from colme.sim.engines import LargeEngine
+from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
-from colme.sim.study import Batch, Study
 
 
 def batch_of(agents: int) -> Batch:
     scenario = Scenario.build(
         agents=agents, graph={"degree": 10}, epsilon=2, rounds=2, runs=1, algorithms=["bernstein"]
     )
-    return Batch(Study(scenario, 10), 0, 1)
+    return Prepared(scenario, 10).batch(0, 1)
 
 
 def test_an_agent_takes_at_most_120_bytes_beyond_the_graph() -> None:

@@ -2,7 +2,7 @@
 
 from playwright.sync_api import Page
 
-from colme.pages import CHARTS, STYLES, asset
+from colme.pages.assets import CHARTS, STYLES, asset
 
 CURVES = """[
     {name: "relay", at: [1, 10, 100], value: [1, 0.2, 0.01],

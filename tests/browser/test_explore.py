@@ -9,7 +9,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from colme.cli.app import run
-from colme.explore import ExplorerServer, choices
+from colme.explore import choices
+from colme.explore.server import ExplorerServer
 
 QUICK = "#agents=12&rounds=20&epsilon=4"
 ALL = "All 2 runs are in."

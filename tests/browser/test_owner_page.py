@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
 from colme.node.fleet import Member
-from colme.node.owner import read_token
+from colme.node.owner.token import read_token
 from support.elsewhere import PATIENCE
 from support.processes import HTTP, Nodes, acquainted, ask, log_file
 

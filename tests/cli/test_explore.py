@@ -8,7 +8,7 @@ from unittest.mock import Mock
 import pytest
 
 from colme.cli import app
-from colme.explore import ExplorerServer
+from colme.explore.server import ExplorerServer
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ import pytest
 
 from colme.cli.app import run
 from colme.node.config import NodeConfig
-from colme.node.owner import Status
+from colme.node.owner.status import Status
 from support.owned import ANSWER, NEIGHBOUR, NO_SAMPLE, STATUS, TOKEN, KnownNode, served
 
 Write = Callable[[int], list[str]]

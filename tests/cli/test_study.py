@@ -7,9 +7,6 @@ import numpy as np
 import pytest
 
 from colme.cli.app import run
-from colme.sim.study import Checkpoint
-from colme.studies.inquiry import Inquiry
-from colme.studies.runner import kept_in
 
 ASKED = "--site who --value hours --bounds 0,10 --epsilon 1,4 --samples 20 --runs 2 --seed 3"
 
@@ -85,24 +82,6 @@ def test_what_can_not_be_is_refused_in_a_line(
     printed = capsys.readouterr().err
     assert printed.startswith(f"colme: {field}: ")
     assert printed.count("\n") == 1
-
-
-def test_an_interruption_says_that_the_same_command_goes_on(
-    table: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    def interrupted(question: Inquiry, *, out: Path, **_: object) -> None:
-        Checkpoint(kept_in(question, out)).save("0-1", {})
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("colme.studies.studying.answer", interrupted)
-    out = tmp_path / "out"
-    assert run(["study", str(table), *asked(), "--out", str(out)]) == 130
-    told = capsys.readouterr().err
-    assert "1 batch of runs kept" in told
-    assert "the same command goes on" in told
 
 
 def test_without_a_folder_the_table_is_printed(

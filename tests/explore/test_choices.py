@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from colme.config import validated
 from colme.errors import ConfigError
-from colme.explore import Choices, as_toml, fitted
-from colme.explore.choices import MOST_IN_A_NETWORK, for_network
+from colme.explore.choices import MOST_IN_A_NETWORK, Choices, as_toml, fitted, for_network
 from colme.sim.scenario import Scenario
 
 FAMILIES = ["random-regular", "erdos-renyi", "small-world", "scale-free", "grid", "complete"]

@@ -7,14 +7,21 @@ import pytest
 from scipy import stats
 
 from colme.explore.choices import Choices
-from colme.explore.curves import DrawnCurve, growing
-from colme.sim.study import Stopped, simulate
+from colme.explore.curves import Curves, DrawnCurve, Stopped, draw_growing
+from colme.sim.simulation import simulate
 
 SMALL = Choices(agents=12, rounds=40).scenario().changed(runs=4, recorded=6)
 
 
+def growing() -> list[Curves]:
+    """Return all curves that are shown."""
+    found: list[Curves] = []
+    draw_growing(SMALL, threading.Event(), found.append)
+    return found
+
+
 def test_in_the_end_they_are_the_simulators() -> None:
-    *_, last = growing(SMALL, threading.Event())
+    *_, last = growing()
     result = simulate(SMALL)
     assert (last.runs, last.of) == (4, 4)
     assert last.rounds.tolist() == result.t.values.tolist()
@@ -38,7 +45,7 @@ def test_in_the_end_they_are_the_simulators() -> None:
 
 
 def test_they_come_run_by_run_and_have_bands_once_there_are_enough() -> None:
-    found = list(growing(SMALL, threading.Event()))
+    found = growing()
     assert [curves.runs for curves in found] == [1, 2, 3, 4]
     assert [curves.errors[0].band is not None for curves in found] == [False, False, True, True]
 
@@ -57,8 +64,12 @@ def test_a_band_holds_its_curve_and_never_leaves_a_log_axis() -> None:
 
 def test_nothing_is_computed_that_nobody_wants_any_more() -> None:
     stop = threading.Event()
-    curves = growing(SMALL, stop)
-    next(curves)
-    stop.set()
+    found: list[Curves] = []
+
+    def show(curves: Curves) -> None:
+        found.append(curves)
+        stop.set()
+
     with pytest.raises(Stopped):
-        next(curves)
+        draw_growing(SMALL, stop, show)
+    assert len(found) == 1

@@ -15,9 +15,9 @@ from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Origin
 
 from colme.errors import ConfigError
-from colme.explore import ExplorerServer
 from colme.explore import server as room
-from colme.pages import POLICY
+from colme.explore.server import ExplorerServer
+from colme.pages.assets import POLICY
 
 QUICK = {"agents": 9, "rounds": 20}
 

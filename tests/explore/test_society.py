@@ -7,9 +7,8 @@ import pytest
 from colme.errors import ConfigError
 from colme.experiment.streams import RandomStream, generator
 from colme.explore import society as room
-from colme.explore.beliefs import Beliefs
 from colme.explore.choices import Choices
-from colme.explore.society import Society
+from colme.explore.society import Beliefs, Society
 from colme.network import Network
 from colme.privacy.mechanism import SeededLaplace
 

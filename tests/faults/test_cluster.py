@@ -11,8 +11,11 @@ import pytest
 from colme import plugins
 from colme.cli.app import BAD_INPUT, run
 from colme.errors import ConfigError
+from colme.experiment import cluster
+from colme.experiment.cluster import on_cluster
+from colme.sim.results import load
 from colme.sim.scenario import Scenario
-from colme.sim.study import cluster, load, on_cluster, simulate
+from colme.sim.simulation import simulate
 from support import clusters
 from support.elsewhere import until
 from support.refusing import refused
@@ -136,5 +139,5 @@ def test_where_nobody_answers_is_said_in_bounded_time(
     monkeypatch.setattr(cluster, "PATIENCE", 0.2)
     assert run(["simulate", "--runs", "2", "--json", "--cluster", "tcp://127.0.0.1:1"]) == BAD_INPUT
     told = capsys.readouterr().err
-    assert told.startswith("colme: cluster: saw 'tcp://127.0.0.1:1', expected a Dask scheduler")
+    assert told.startswith("colme: --cluster: saw 'tcp://127.0.0.1:1', expected a Dask scheduler")
     assert len(told.splitlines()) == 1

@@ -14,7 +14,7 @@ import pytest
 
 from colme.errors import NodeError
 from colme.node.config import NodeConfig
-from colme.node.owner import OwnerClient
+from colme.node.owner.client import OwnerClient
 from support.elsewhere import until
 
 ROOT = Path(__file__).parent.parent.parent

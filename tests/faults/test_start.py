@@ -15,7 +15,7 @@ from colme.cli.app import BAD_INPUT, run
 from colme.errors import ConfigError
 from colme.node.config import split_address
 from colme.node.fleet import CONFIG, Member
-from colme.node.trust import Identity
+from colme.node.trust.identity import Identity
 from support.elsewhere import PATIENCE
 from support.processes import (
     HTTP,

@@ -1,6 +1,6 @@
 """What every executor must give: the numbers of one thread, to the last bit."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 from colme import plugins
+from colme.experiment.folder import Arrays
+from colme.experiment.run import Interrupted, run
 from colme.sim.scenario import Scenario
-from colme.sim.study import Checkpoint, simulate, work
-from colme.studies.studying import study
+from colme.sim.simulation import Simulation, simulate
+from colme.studies.study import study
 
 TWO_DEGREES = {
     "agents": 20,
@@ -53,16 +55,20 @@ def test_a_sweep_is_the_same_bit_for_bit_and_kept_as_it_comes(
 ) -> None:
     scenario = Scenario.build(**TWO_DEGREES)
     expected = simulate(scenario, threads=1)
-    checkpoint, told = Checkpoint.of(scenario, tmp_path), list[int]()
-    found = simulate(scenario, executor=executor, checkpoint=checkpoint, report=told.append)
+    told, stored = list[int](), list[int]()
+
+    def finished(parts: Sequence[Arrays]) -> None:
+        stored.append(len(parts))
+        if len(parts) == 20:
+            raise KeyboardInterrupt
+
+    with pytest.raises(Interrupted):
+        run(Simulation(scenario), out=tmp_path, executor=executor, finished=finished)
+    # What was stored is what threads would have stored, in the same place.
+    found = simulate(scenario, out=tmp_path, report=told.append)
     assert found.identical(expected)
-    assert sum(told) == work(scenario)
-    # And what was kept is what threads would have kept, in the same place.
-    assert len(list(checkpoint.folder.glob("*.batch"))) == 2 * 18
-    for path in sorted(checkpoint.folder.glob("*.batch"))[::5]:
-        path.unlink()
-    assert simulate(scenario, checkpoint=checkpoint).identical(expected)
-    assert simulate(scenario, executor=executor, checkpoint=checkpoint).identical(expected)
+    assert sum(told) == Simulation(scenario).total_work()
+    assert simulate(scenario, executor=executor).identical(expected)
 
 
 def test_what_is_kept_beside_averages_comes_back_too(executor: Executor) -> None:

@@ -17,10 +17,10 @@ from typing import get_args
 import pytest
 
 from colme.node import config
-from colme.node.marks import is_seal
-from colme.node.samples import Feed, feeds, make_feed
-from colme.node.samples.feeds import CHUNK, StdinFeed
+from colme.node.samples import feeds
+from colme.node.samples.feeds import CHUNK, Feed, StdinFeed, make_feed
 from colme.node.samples.lines import LARGEST_PORTION, SampleReader
+from colme.node.state import is_seal
 from support.taker import Enough, Taker
 from support.waiting import PATIENCE, until
 

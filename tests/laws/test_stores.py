@@ -24,7 +24,7 @@ from colme.node.state.database import FILE
 from colme.protocol.agent import Agent
 from colme.protocol.settings import Settings
 from colme.rules.release import Profile
-from support.old_states import FILES, put_into, settings_of
+from support.old_states import PAPER, paper_of, put_into
 from support.stored import SETTINGS, commit, content, life
 
 
@@ -69,14 +69,14 @@ def changed(folder: Path) -> Kept:
 
 
 def upgraded(old: Path) -> Callable[[Path], Kept]:
-    return lambda folder: Kept(put_into(folder / "state", old), settings_of(old))
+    return lambda folder: Kept(put_into(folder / "state", old), paper_of(old))
 
 
 KINDS: dict[str, Callable[[Path], Kept]] = {
     "fresh": fresh,
     "restored": restored,
     "changed": changed,
-    **{f"of {path.parent.name}, {path.stem}": upgraded(path) for path in FILES},
+    **{f"of {path.parent.name}, {path.stem}": upgraded(path) for path in PAPER},
 }
 
 
@@ -226,7 +226,7 @@ def holding(folder: Path, program: str) -> "subprocess.Popen[str]":
 def test_one_process_at_a_time(kept: Kept) -> None:
     """However that one ends, the next one can have it."""
     kept.folder.mkdir(exist_ok=True)
-    lock = "from colme.node.state.lock import Lock\nlock = Lock.take(Path(sys.argv[1]))\n"
+    lock = "from colme.node.state.database import Lock\nlock = Lock.take(Path(sys.argv[1]))\n"
     with holding(kept.folder, f"{lock}print('held', flush=True)\nsys.stdin.read()") as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"

@@ -16,15 +16,17 @@ import pytest
 from colme.errors import RemoteProtocolError
 from colme.network import Network
 from colme.node.contact import Contact
-from colme.node.driving.journal import Journal
+from colme.node.driving import Journal
 from colme.node.metrics import Metrics
-from colme.node.session import Admission, Agreement, link
+from colme.node.session import link
+from colme.node.session.admission import Admission, Agreement
 from colme.node.session.link import Link
 from colme.node.session.listener import Listener
+from colme.node.session.neighbourhood import running
 from colme.node.session.outbox import RoundsOutbox
 from colme.node.state import Commit, Store
-from colme.node.tasks import running
-from colme.node.wire import Refused, Standing, pb
+from colme.node.wire import neighbour_pb2 as pb
+from colme.node.wire.codec import Refused, Standing
 from colme.protocol.agent import Agent
 from colme.protocol.events import Begin, Deadline, Effects, Event, Received
 from colme.protocol.messages import Message, RoundMessage, of_round
@@ -269,12 +271,11 @@ def test_where_nothing_breaks_all_arrives_once_and_in_order(way: Opened, tmp_pat
     asyncio.run(whole())
 
 
-@each_way
-def test_after_a_break_it_goes_on_and_nothing_comes_twice(way: Opened, tmp_path: Path) -> None:
+def test_after_a_break_it_goes_on_and_nothing_comes_twice(tmp_path: Path) -> None:
     """What the break cost is missing, and the rest is in order still."""
 
     async def whole() -> None:
-        async with way(tmp_path) as one:
+        async with sessions(tmp_path) as one:
             for _ in range(4):
                 await one.round()
                 await until(lambda: one.heard[-1:] == one.sent[-1:])

@@ -7,8 +7,9 @@ import pytest
 from colme.errors import StaleStateError
 from colme.node.config import Agreed
 from colme.node.contact import NEVER, Contact
-from colme.node.session import Admission, Agreement
-from colme.node.wire import Reason, Refused, Standing, from_wire, pb
+from colme.node.session.admission import Admission, Agreement
+from colme.node.wire import neighbour_pb2 as pb
+from colme.node.wire.codec import Reason, Refused, Standing, from_wire
 from support.refusing import refused
 
 AGREED = Agreed(

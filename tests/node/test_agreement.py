@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from colme.node.config import Agreed
-from colme.node.session import Agreement
+from colme.node.session.admission import Agreement
 
 
 def agreed(**changes: Any) -> Agreed:

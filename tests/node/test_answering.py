@@ -18,7 +18,10 @@ from colme.inference.obstacles import (
     Uncertain,
     Unlike,
 )
-from colme.node.owner import Answer, Answering, in_rounds, why
+from colme.node.owner import answer as in_rounds
+from colme.node.owner import with_a_board as why
+from colme.node.owner.answer import Answering
+from colme.node.owner.status import Answer
 from colme.relay import Relay
 from support.boarded import Boarded, boarded, somebody
 from support.boards import written
@@ -118,4 +121,4 @@ def test_in_rounds_it_says_how_many_look_alike() -> None:
     ],
 )
 def test_it_says_why_it_is_alone_and_what_is_missing(found: Obstacle, told: str) -> None:
-    assert told in why.with_a_board(found, first_release=8)
+    assert told in why.obstacle_in_words(found, first_release=8)

@@ -15,10 +15,9 @@ import pytest
 
 from colme.cli.app import run
 from colme.errors import StoreError
-from colme.node.marks import seal_of
-from colme.node.state import Overview, backup, database, restore
+from colme.node.state import Overview, backup, database, restore, seal_of
 from colme.node.state.database import FILE
-from colme.node.wire import Standing
+from colme.node.wire.codec import Standing
 from colme.privacy.ledger import Ledger
 from support.refusing import refused
 from support.stored import commit, opened, rounds

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from colme.errors import StaleStateError, StoreError
-from colme.node.driving import driver as driving
+from colme.node import driving
 from colme.node.session.outbox import MOST_WAITING, BoardsOutbox
-from colme.node.wire import pb
+from colme.node.wire import neighbour_pb2 as pb
 from colme.protocol.board.messages import DigestMessage, RecordsMessage
 from colme.protocol.board.record import origin_of_key
 from support.boarded import ME, boarded, somebody

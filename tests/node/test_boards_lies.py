@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from colme.errors import MessageError
-from colme.node.wire import Reason, Refused, message_in, parse_frame, pb
-from colme.protocol.board.digest import LAST_ORIGIN, Page
-from colme.protocol.board.entry import Entry, Proof
+from colme.node.wire import neighbour_pb2 as pb
+from colme.node.wire.codec import Reason, Refused, message_in, parse_frame
+from colme.protocol.board.board import LAST_ORIGIN, Page
 from colme.protocol.board.messages import DigestMessage, RecordsMessage
+from colme.protocol.board.record import Entry, Proof
 from colme.protocol.messages import ReleaseMessage
 from support.boarded import B, Boarded, boarded, somebody
 from support.boards import written
@@ -192,7 +193,7 @@ async def test_a_contradiction_bars_its_author_and_is_passed_on(tmp_path: Path) 
 
 def test_what_fits_into_no_frame_is_several_messages() -> None:
     """A neighbour's largest batch is cut into frames of at most 16 KiB, nothing lost."""
-    from colme.node.wire import LARGEST_FRAME, encode, parts_of
+    from colme.node.wire.codec import LARGEST_FRAME, encode, parts_of
 
     entries = tuple(written(somebody(number)) for number in range(256))
     parts = parts_of(RecordsMessage(entries))

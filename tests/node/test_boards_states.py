@@ -13,8 +13,9 @@ from colme.errors import ConfigError, LocalProtocolError, StaleStateError
 from colme.node.node import Node
 from colme.node.session import link
 from colme.node.state import Overview, backup, restore
-from colme.node.trust import channel_options
-from colme.node.wire import PROTOCOL, pb
+from colme.node.trust.tls import channel_options
+from colme.node.wire import neighbour_pb2 as pb
+from colme.node.wire.codec import PROTOCOL
 from support.boarded import changed, of, origin_in, relaying
 from support.neighbours import Neighbours
 from support.refusing import refused

@@ -9,7 +9,7 @@ import pytest
 
 from colme.errors import SampleError
 from colme.node.state import Commit
-from colme.node.wire import Standing
+from colme.node.wire.codec import Standing
 from colme.protocol.events import EVERYTHING, Part
 from colme.protocol.messages import ConsensusMessage, ReleaseMessage, SizeMessage
 from colme.protocol.rounds.state import SUSPECT_AFTER, Phase

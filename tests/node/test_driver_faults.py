@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from colme.node.rounds.pacing import Clock
-from colme.node.wire import Reason, Refused, Standing
+from colme.node.rounds import Clock
+from colme.node.wire.codec import Reason, Refused, Standing
 from colme.protocol.messages import ReleaseMessage
 from colme.protocol.rounds.state import SUSPECT_AFTER
 from support.driven import Driven, driven

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from colme.errors import LedgerError, StaleStateError, StoreError
-from colme.node.driving import driver as driver_module
+from colme.node import driving as driver_module
 from colme.node.state.database import FILE
-from colme.node.wire import Reason, Refused, Standing
+from colme.node.wire.codec import Reason, Refused, Standing
 from colme.protocol.messages import ReleaseMessage
 from support.driven import SETTINGS, Driven, driven, stored_progress
 from support.refusing import refused

@@ -13,7 +13,8 @@ from colme.errors import ConfigError
 from colme.node.config import FileSource, HttpSource, NodeConfig, StdinSource
 from colme.node.fleet import CONFIG
 from colme.node.node import Node
-from colme.node.samples import FirstLines, first_lines, first_marks
+from colme.node.samples import first_lines
+from colme.node.samples.first_lines import FirstLines, first_marks
 from colme.node.state import Overview
 from support.neighbours import Neighbours
 from support.processes import acquainted

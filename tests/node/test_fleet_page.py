@@ -7,7 +7,7 @@ from pathlib import Path
 
 from colme.node.fleet import Plan, prepare
 from colme.node.fleet_page import FleetPage
-from colme.pages import POLICY
+from colme.pages.assets import POLICY
 
 
 def asked(page: FleetPage, path: str, **headers: str) -> tuple[HTTPResponse, bytes]:

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives import hashes
 
 from colme.cli.app import run
 from colme.errors import ConfigError, IdentityError
-from colme.node.trust import PRIVATE_FILE, PUBLIC_FILE, Identity, read_certificates
+from colme.node.trust.identity import PRIVATE_FILE, PUBLIC_FILE, Identity, read_certificates
 from support.refusing import refused
 
 NOW = datetime.now(UTC)

@@ -12,8 +12,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from colme.node.trust import Certificate, Identity
-from colme.node.trust.identity import TLS_NAME
+from colme.node.trust.identity import TLS_NAME, Certificate, Identity
 
 NOW = datetime.now(UTC)
 

@@ -22,8 +22,9 @@ from colme.errors import IdentityError
 from colme.node.session import link as module
 from colme.node.session.link import Link
 from colme.node.session.outbox import RoundsOutbox
-from colme.node.trust import PRIVATE_FILE, PUBLIC_FILE, Identity, Trust, explain
-from colme.node.wire import pb
+from colme.node.trust.identity import PRIVATE_FILE, PUBLIC_FILE, Identity
+from colme.node.trust.tls import Trust, explain
+from colme.node.wire import neighbour_pb2 as pb
 from colme.protocol.messages import ReleaseMessage
 from support.neighbours import Hearer, Neighbours, free_ports, hearing
 from support.refusing import refused

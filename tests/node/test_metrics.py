@@ -7,7 +7,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from colme.errors import LocalProtocolError
 from colme.node.metrics import Metrics
-from colme.node.wire import Reason
+from colme.node.wire.codec import Reason
 from colme.protocol.rounds.state import Phase
 from support.refusing import refused
 

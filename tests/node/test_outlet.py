@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from colme.node import config, outlet
+from colme.node import config
+from colme.node import log as outlet
 from colme.node.log import configure, in_a_thread, lines_dropped, logger
 from colme.node.metrics import Metrics
 from support.elsewhere import until

@@ -11,8 +11,8 @@ import pytest
 from colme.errors import LocalProtocolError, SampleError, StoreError
 from colme.node import config
 from colme.node.log import configure
-from colme.node.owner import Status
 from colme.node.owner.server import LARGEST_BODY
+from colme.node.owner.status import Status
 from support.owned import ANSWER, NO_SAMPLE, STATUS, TOKEN, Heard, KnownNode, served
 
 SECRET = 0.7310585786300049

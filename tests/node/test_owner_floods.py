@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from colme.node.owner import server as owner
-from colme.node.owner.connection import REQUEST_SECONDS
+from colme.node.owner.server import REQUEST_SECONDS
 from support.logged import Logged, logging
 from support.owned import STATUS, TOKEN, Client, KnownNode, served
 from support.waiting import PATIENCE, later, until

@@ -9,10 +9,10 @@ from http.cookies import Morsel, SimpleCookie
 
 import pytest
 
-from colme.node.owner import OwnerServer
 from colme.node.owner import page as page_files
-from colme.node.owner.sessions import IDLE_SECONDS, MOST, Login, Sessions
-from colme.pages import POLICY
+from colme.node.owner.gate import IDLE_SECONDS, MOST, Login, Sessions
+from colme.node.owner.server import OwnerServer
+from colme.pages.assets import POLICY
 from support.logged import logging
 from support.owned import ANSWER, STATUS, TOKEN, Client, Heard, KnownNode, served
 

@@ -11,8 +11,8 @@ import pytest
 from colme.errors import LocalProtocolError, NetworkError
 from colme.node import config
 from colme.node.log import configure
-from colme.node.owner import OwnerServer
 from colme.node.owner import server as owner
+from colme.node.owner.server import OwnerServer
 from support.owned import STATUS, TOKEN, KnownNode, served
 from support.refusing import refused
 

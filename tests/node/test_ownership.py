@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from colme.errors import IdentityError, NodeError, StoreError
-from colme.node.owner import owner_token, read_token
+from colme.node.owner.token import owner_token, read_token
 from colme.node.state import backup, restore
-from colme.node.trust import PRIVATE_FILE, Identity
+from colme.node.trust.identity import PRIVATE_FILE, Identity
 from support.stored import commit, opened, rounds
 
 

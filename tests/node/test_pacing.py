@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from colme.node.config import NodeConfig
-from colme.node.rounds import make_pacing
-from colme.node.rounds.pacing import LARGEST_DRIFT, Clock, Free
+from colme.node.rounds import LARGEST_DRIFT, Clock, Free, make_pacing
 
 START, INTERVAL = 1000.0, 10.0
 

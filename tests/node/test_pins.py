@@ -10,7 +10,8 @@ import pytest
 
 from colme.cli.app import run
 from colme.errors import IdentityError
-from colme.node.trust import PUBLIC_FILE, Certificate, Identity, Trust, read_certificates
+from colme.node.trust.identity import PUBLIC_FILE, Certificate, Identity, read_certificates
+from colme.node.trust.tls import Trust
 from support.logged import logging
 from support.neighbours import Neighbours
 
@@ -54,9 +55,9 @@ def test_one_of_somebody_else_is_refused_unless_it_is_roots(
     pin, identity = pinned(two), Identity.load(two.identity("a"))
     owner = pin.stat().st_uid
     monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
-    monkeypatch.setattr("colme.node.ownership.ROOT", owner)
+    monkeypatch.setattr("colme.node.files.ROOT", owner)
     Trust(identity, two.identity("a"), {"b": pin})
-    monkeypatch.setattr("colme.node.ownership.ROOT", owner + 2)
+    monkeypatch.setattr("colme.node.files.ROOT", owner + 2)
     with pytest.raises(IdentityError, match=f"{pin}: it belongs to user {owner}"):
         Trust(identity, two.identity("a"), {"b": pin})
 

@@ -11,7 +11,7 @@ import pytest
 
 from colme.node.node import Node
 from colme.node.state import Overview
-from colme.node.wire import parse_frame, release_in
+from colme.node.wire.codec import parse_frame, release_in
 from colme.privacy import mechanism
 from colme.privacy.mechanism import SecureLaplace
 from colme.rules.release import EVERY_SAMPLE, Profile

@@ -5,8 +5,8 @@ from pathlib import Path
 from shutil import copyfile
 
 from colme.node.node import Node
-from colme.node.owner import NeighbourStatus
-from colme.node.trust import PUBLIC_FILE, Identity
+from colme.node.owner.status import NeighbourStatus
+from colme.node.trust.identity import PUBLIC_FILE, Identity
 from support.neighbours import Neighbours
 from support.waiting import until
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from colme.node.node import Node
-from colme.node.wire import LARGEST_FRAME, Reason, Refused, pb, reply_of
+from colme.node.wire import neighbour_pb2 as pb
+from colme.node.wire.codec import LARGEST_FRAME, Reason, Refused, reply_of
 from support.logged import logging
 from support.neighbours import Hearer, Neighbours, hearing, welcome
 from support.waiting import until

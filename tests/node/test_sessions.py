@@ -12,9 +12,9 @@ import pytest
 from colme.node.config import NodeConfig
 from colme.node.node import Node
 from colme.node.session.listener import Listener
-from colme.node.trust import Trust
-from colme.node.trust.tls import LARGEST_PACKET
-from colme.node.wire import LARGEST_FRAME, pb
+from colme.node.trust.tls import LARGEST_PACKET, Trust
+from colme.node.wire import neighbour_pb2 as pb
+from colme.node.wire.codec import LARGEST_FRAME
 from colme.protocol.messages import ReleaseMessage
 from support.logged import Logged, logging
 from support.neighbours import Caller, Neighbours, calling

@@ -9,8 +9,9 @@ import pytest
 from grpc.aio._call import StreamStreamCall
 
 from colme.node.node import Node
-from colme.node.session import check, link
-from colme.node.wire import pb
+from colme.node.session import link
+from colme.node.session.rehearsal import check
+from colme.node.wire import neighbour_pb2 as pb
 from colme.protocol.messages import ConsensusMessage, ReleaseMessage, RoundMessage, SizeMessage
 from support.neighbours import Caller, Hearer, Neighbours, calling, hearing, welcome
 from support.waiting import PATIENCE, until

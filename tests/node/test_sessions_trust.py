@@ -13,9 +13,10 @@ from grpc.aio import AioRpcError
 from colme.errors import IdentityError
 from colme.node.config import NodeConfig
 from colme.node.node import Node
-from colme.node.owner import NeighbourStatus
-from colme.node.session import Finding, check, listener
-from colme.node.trust import Identity
+from colme.node.owner.status import NeighbourStatus
+from colme.node.session import listener
+from colme.node.session.rehearsal import Finding, check
+from colme.node.trust.identity import Identity
 from support.logged import Logged, logging
 from support.neighbours import Hearer, Neighbours, calling, hearing
 from support.refusing import refused

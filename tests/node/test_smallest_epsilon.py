@@ -9,8 +9,8 @@ import pytest
 from colme.errors import ConfigError
 from colme.node.config import NodeConfig
 from colme.node.node import Node
-from colme.node.samples import make_noise
-from colme.node.session import check
+from colme.node.samples.feeds import make_noise
+from colme.node.session.rehearsal import check
 from colme.privacy.mechanism import SecureLaplace
 from support.boarded import relaying
 from support.neighbours import Neighbours

@@ -13,8 +13,9 @@ import pytest
 
 from colme.errors import ConfigError, SampleError
 from colme.node import config
-from colme.node.marks import is_seal
-from colme.node.samples import Feed, Synthetic, feeds, make_feed, make_noise
+from colme.node.samples import feeds
+from colme.node.samples.feeds import Feed, Synthetic, make_feed, make_noise
+from colme.node.state import is_seal
 from colme.privacy.mechanism import SecureLaplace, SeededLaplace
 from support.refusing import refused
 from support.stored import SETTINGS

@@ -12,8 +12,7 @@ import pytest
 
 from colme.errors import ConfigError
 from colme.node import config
-from colme.node.samples import make_feed
-from colme.node.samples.feeds import StdinFeed
+from colme.node.samples.feeds import StdinFeed, make_feed
 from colme.node.samples.lines import SampleReader
 from support.refusing import refused
 from support.taker import Taker
@@ -73,7 +72,7 @@ def test_waiting_for_a_silent_pipe_can_be_cancelled() -> None:
 PROGRAM = """
 import asyncio, json, sys
 from colme.node import config
-from colme.node.samples import make_feed
+from colme.node.samples.feeds import make_feed
 
 taken = []
 async def take(values, marks):

@@ -13,7 +13,7 @@ from colme.errors import (
     StoreError,
 )
 from colme.node.state import Store
-from colme.node.wire import Standing
+from colme.node.wire.codec import Standing
 from support.refusing import refused
 from support.stored import opened, rounds
 

@@ -16,7 +16,7 @@ from colme.errors import ConfigError, SnapshotError, StoreError
 from colme.node.node import Node
 from colme.node.state import Commit, Overview, Store, backup, restore, upgrades
 from colme.node.state.database import FILE, SCHEMA
-from colme.node.wire import Standing
+from colme.node.wire.codec import Standing
 from colme.privacy.ledger import Ledger, entry_between
 from colme.protocol.agent import Agent
 from colme.protocol.events import Begin, Deadline, Part

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from colme.node.tasks import running
+from colme.node.session.neighbourhood import running
 from support.waiting import quiet, until
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from colme.errors import IdentityError
-from colme.node.owner import owner_token, read_token
+from colme.node.owner.token import owner_token, read_token
 
 
 def test_it_is_made_once_and_long_enough(tmp_path: Path) -> None:

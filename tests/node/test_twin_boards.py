@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from colme.node.wire import encode, parts_of
+from colme.node.wire.codec import encode, parts_of
 from support.boarded import boarded, settings_of, somebody
 from support.boards import written
 from support.twins import Numbers, Reckoning, Samples, stream, twins

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from colme.node.config import Agreed
-from colme.node.session import Agreement
-from colme.node.wire import encode, message_in, parse_frame, pb
-from colme.protocol.board.digest import LAST_ORIGIN, Head, Page
-from colme.protocol.board.entry import Proof, entry_from_bytes
+from colme.node.session.admission import Agreement
+from colme.node.wire import neighbour_pb2 as pb
+from colme.node.wire.codec import encode, message_in, parse_frame
+from colme.protocol.board.board import LAST_ORIGIN, Head, Page
 from colme.protocol.board.messages import DigestMessage, RecordsMessage
-from colme.protocol.board.record import Record
+from colme.protocol.board.record import Proof, Record, entry_from_bytes
 from colme.signing import Ed25519
 
 FILE = Path(__file__).parent.parent / "vectors" / "boards.json"

@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import colme
-from colme.node.wire import (
+from colme.node.wire import neighbour_pb2 as pb
+from colme.node.wire.codec import (
     LARGEST_FRAME,
     Reason,
     Refused,
@@ -22,7 +23,6 @@ from colme.node.wire import (
     encode,
     message_in,
     parse_frame,
-    pb,
     reply_of,
 )
 from colme.protocol.board.messages import BoardMessage

@@ -19,10 +19,11 @@ from colme.protocol.rounds.paper import Paper
 from colme.protocol.settings import Settings
 from colme.rules.decision import DecisionRule, Situation
 from colme.rules.release import Profile, Release, laplace_scale
+from colme.sim.batch import Batch
 from colme.sim.engines import PaperTable, Record
 from colme.sim.in_memory import agent_name, estimates, run_round
+from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
-from colme.sim.study import Batch, Study
 from support.watching import Watching, watched
 
 AGENTS, ROUNDS, EPSILON, SEED = 12, 100, 8.0, 5
@@ -80,7 +81,7 @@ class Lying:
         )
 
 
-def algorithm_of(study: Study) -> Algorithm:
+def algorithm_of(study: Prepared) -> Algorithm:
     table = study.scenario.algorithms[0]
     assert isinstance(table, PaperTable)
     situation = Situation(agents=AGENTS, degree=study.mean_degree, epsilon=EPSILON)
@@ -114,7 +115,7 @@ def test_honest_agents_hear_what_real_ones_would(algorithm: str, lie: str) -> No
     assert len({one["size"] for one in played}) > 1, "the case must have edges that come or go"
 
 
-def replayed(study: Study, batch: Batch, seen: Watching) -> Iterator[dict[str, float]]:
+def replayed(study: Prepared, batch: Batch, seen: Watching) -> Iterator[dict[str, float]]:
     world, setting = batch.world, study.setting
     honest, truth = world.honest[:, 0], world.truth[:, 0] + setting.centre
     profiles = [

@@ -25,8 +25,8 @@ from colme.sim.kernel.recording import KernelRecord
 from colme.sim.kernel.rounds import measure_local, step
 from colme.sim.kernel.simd import form_of
 from colme.sim.kernel.stream import feed
+from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
-from colme.sim.study import Study
 from support.worlds import Script, join
 
 AGENTS = 10
@@ -63,7 +63,7 @@ WORLDS: dict[str, dict[str, Any]] = {
 }
 
 
-def study_of(graph: str, world: str) -> Study:
+def study_of(graph: str, world: str) -> Prepared:
     """Classes near enough for edges to come and go; every lane has another placement."""
     fields: dict[str, Any] = {"means": [0.2, 0.3, 0.8], "data": {"sigma": 0.1}}
     scenario = Scenario.build(
@@ -74,7 +74,7 @@ def study_of(graph: str, world: str) -> Study:
         algorithms=ALGORITHMS,
         **fields | WORLDS[world],
     )
-    return Study(scenario, scenario.graph.degrees[0])
+    return Prepared(scenario, scenario.graph.degrees[0])
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class Lane:
         ]
         return cls(number, classes, profiles, Script.random(profiles, centres, ROUNDS, number))
 
-    def network(self, study: Study, algorithm: PaperTable) -> Network:
+    def network(self, study: Prepared, algorithm: PaperTable) -> Network:
         """Real agents that live in this world."""
         strictest = min(profile.epsilon for profile in self.profiles)
         situation = Situation(agents=AGENTS, degree=study.mean_degree, epsilon=strictest)
@@ -115,7 +115,7 @@ class Lane:
 
 
 def kernel_rounds(
-    study: Study, edges: Edges, lanes: list[Lane]
+    study: Prepared, edges: Edges, lanes: list[Lane]
 ) -> Iterator[tuple[KernelState, KernelRecord, Array]]:
     """The state after every round, and the record with a row for each; spare lanes stand still."""
     entrants, prepared = study.entrants[PaperEngine], study.prepared[PaperEngine]

@@ -24,9 +24,8 @@ from colme.sim.engines import Chunk
 from colme.sim.engines.relay.player import RelayRun
 from colme.sim.in_memory import agent_name
 from colme.sim.kernel import Array
+from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
-from colme.sim.study import Study
-from colme.sim.study.batch import Batch
 
 AGENTS = 20
 ROUNDS = 150
@@ -68,8 +67,8 @@ class Played:
             **PRIVACY[privacy],
             **fields,
         )
-        study = Study(scenario, scenario.graph.degrees[0])
-        self.world = Batch(study, 0, 1, np.float64).world
+        study = Prepared(scenario, scenario.graph.degrees[0])
+        self.world = study.batch(0, 1, np.float64).world
         self.squares = squares
         self.centre = study.setting.centre
         self.profiles = [replace(profile, bounds=BOUNDS) for profile in self.world.profiles(0)[0]]

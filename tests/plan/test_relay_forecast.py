@@ -10,7 +10,7 @@ from colme.plan.question import Question
 from colme.plan.relay_forecast import FAR, _board, _hops, relay
 from colme.sim.graphs import random_regular
 from colme.sim.scenario import Scenario
-from colme.sim.study import simulate
+from colme.sim.simulation import simulate
 
 SMALL = Question(agents=30, degree=4, means=(0.3, 0.7), epsilon=2)
 

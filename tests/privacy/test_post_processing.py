@@ -10,7 +10,7 @@ import pytest
 
 from colme.errors import ColmeError
 from colme.network import Network
-from colme.node.wire import encode
+from colme.node.wire.codec import encode
 from colme.privacy.mechanism import SeededLaplace
 from colme.protocol.agent import Agent
 from colme.protocol.algorithm import Algorithm

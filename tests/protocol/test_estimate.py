@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from colme.network import Network
-from colme.node.owner import Answer
+from colme.node.owner.status import Answer
 from colme.privacy.mechanism import SeededLaplace
 from colme.protocol.events import TOGETHER, Estimate
 from colme.rules.release import Profile

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from colme.report.curves import mse_over_time, save
 from colme.sim.scenario import Scenario
-from colme.sim.study.runner import simulate
+from colme.sim.simulation import simulate
 
 
 def test_a_panel_for_each_degree_and_a_curve_for_each_cell(tmp_path: Path) -> None:

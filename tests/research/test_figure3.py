@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from colme.cli.app import run_app
 from colme.sim.figures.comparison import over_all_rounds
+from colme.sim.prepare import Prepared
+from colme.sim.results import load
 from colme.sim.scenario import Scenario
-from colme.sim.study import Study, load
 from research import figure3
 from research.__main__ import app
 from research.readings import bytes_per_edge
@@ -57,7 +58,7 @@ def test_it_costs_few_bytes(data: xr.Dataset) -> None:
 
 
 def test_figure3_records_at_most_eighty_rounds() -> None:
-    study = Study(figure3.study(), 5)
+    study = Prepared(figure3.study(), 5)
     assert len(study.recorded) <= 80
     assert study.recorded[-1] == 30_000
 

@@ -81,10 +81,10 @@ def test_a_cell_that_is_finished_is_not_computed_again(
 ) -> None:
     assert research(["harm", "--only", "against", "--out", str(out)]) == 0
     assert len(list((out / "cells").iterdir())) == 1
-    assert research(["harm", "--force", "--out", str(out)]) == 0
+    assert research(["harm", "--out", str(out)]) == 0
     assert len(list((out / "cells").iterdir())) == 2
     first = (out / "harm.md").read_text()
-    monkeypatch.setattr("colme.sim.study.simulate", None)  # nothing is left to do
+    monkeypatch.setattr("colme.sim.simulation.Simulation.compute", None)  # nothing is left to do
     assert research(["harm", "--out", str(out)]) == 0
     assert (out / "harm.md").read_text() == first
     capsys.readouterr()
@@ -99,10 +99,10 @@ def test_no_such_cell(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_every_cell_has_its_estimate_and_its_bar_in_its_row() -> None:
     worst, coverage = Harm(bar=1.08, goal=1.02), Coverage(first=21, bar=0.9, goal=0.93)
     verdicts = [
-        Verdict.of("kind", worst, Measured(0.9, 0.01, 0.92)),
-        Verdict.of("kind", coverage, Measured(0.95, 0.01, 0.93)),
-        Verdict.of("unkind", worst, Measured(1.3, 0.1, 1.5)),
-        Verdict.of("neither", Gain(t=30, bar=1.0, goal=0.5), Measured(0.7, 0.1, 0.9)),
+        Verdict.of("kind", worst, Measured(0.9, 0.01, 0.02)),
+        Verdict.of("kind", coverage, Measured(0.96, 0.01, 0.02)),
+        Verdict.of("unkind", worst, Measured(1.3, 0.1, 0.2)),
+        Verdict.of("neither", Gain(t=30, bar=1.0, goal=0.5), Measured(0.7, 0.1, 0.2)),
     ]
     assert [one.word for one in verdicts] == ["goal", "goal", "fails", "passes"]
     figure = harm.worst_and_least(verdicts)
@@ -115,11 +115,11 @@ def test_every_cell_has_its_estimate_and_its_bar_in_its_row() -> None:
         if line.get_marker() in ("o", "|") and len(line.get_xdata()) == 1  # type: ignore[arg-type]
     ]
     assert {(0.9, 0.0), (1.3, 1.0), (1.08, 0.0), (1.08, 1.0)} <= set(points)
-    assert any(line.get_xdata()[0] == 0.95 for line in right.lines)  # type: ignore[index]
+    assert any(line.get_xdata()[0] == 0.96 for line in right.lines)  # type: ignore[index]
 
 
 def test_where_there_is_nothing_to_draw_there_is_no_picture() -> None:
-    verdict = Verdict.of("neither", Gain(t=30, bar=1.0, goal=0.5), Measured(0.7, 0.1, 0.9))
+    verdict = Verdict.of("neither", Gain(t=30, bar=1.0, goal=0.5), Measured(0.7, 0.1, 0.2))
     assert harm.worst_and_least([verdict]) is None
 
 

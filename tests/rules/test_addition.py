@@ -6,7 +6,7 @@ from operator import add
 from hypothesis import given
 from hypothesis import strategies as st
 
-from colme.rules.addition import added
+from colme.rules.consensus import added
 
 
 def test_what_rounding_loses_stays_lost() -> None:

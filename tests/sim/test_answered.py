@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from colme.sim.engines import PaperEngine
+from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
-from colme.sim.study import Batch, Study
 
 TABLES: dict[str, Any] = {
     "paper": "paper",
@@ -30,7 +30,7 @@ def test_answers_one_by_one_add_up_to_what_is_measured(name: str) -> None:
         # Beside another engine, so that rounds are not one compiled loop.
         algorithms=[TABLES[name], "local"],
     )
-    batch = Batch(Study(scenario, 4, frozenset({"agents"})), 0, 1, np.float64)
+    batch = Prepared(scenario, 4, frozenset({"agents"})).batch(0, 1, np.float64)
     batch.advance(1, 60)
     engine = batch.engines[0]
     answered = engine.answered((name, 0))
@@ -44,7 +44,8 @@ def test_answers_one_by_one_add_up_to_what_is_measured(name: str) -> None:
     np.testing.assert_allclose(record["size"][-1], sizes)
     assert (answered.margin is None) == (name != "relay")
     if isinstance(engine, PaperEngine):
-        local = np.isin(answered.values, batch._stream.data[(60 - 1) % len(batch._stream.data)])
+        data = batch.feed._stream.data  # type: ignore[attr-defined]
+        local = np.isin(answered.values, data[(60 - 1) % len(data)])
         assert local.sum() == record["local"][-1, 0]
 
 
@@ -60,7 +61,7 @@ def test_who_was_not_asked_has_no_answer() -> None:
         runs=2,
         algorithms=[{"algorithm": "relay", "measured": 1}, "local"],
     )
-    batch = Batch(Study(scenario, 2, frozenset({"agents"})), 0, 1, np.float64)
+    batch = Prepared(scenario, 2, frozenset({"agents"})).batch(0, 1, np.float64)
     batch.advance(1, 40)
     asked = batch.engines[0].answered(("relay", 0)).weight > 0
     assert 1 <= np.count_nonzero(asked) < 30

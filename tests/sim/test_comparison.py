@@ -10,11 +10,10 @@ from colme.errors import ConfigError
 from colme.sim.engines.baselines.b_colme import BColmeTable
 from colme.sim.engines.baselines.c_colme import CColmeTable
 from colme.sim.figures import comparison
+from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
 from colme.sim.scenario.distributions import Normal
-from colme.sim.study import Study
-from colme.sim.study.batch import Batch
-from colme.sim.study.runner import simulate
+from colme.sim.simulation import simulate
 
 BASELINES = ("local", "ideal", "colme", "c-colme", "b-colme", "private-colme")
 SMALL = Scenario.build(
@@ -65,8 +64,8 @@ def test_local_and_ideal_are_simulated_as_well_as_in_closed_form(result: xr.Data
 
 
 def test_what_a_batch_records_does_not_depend_on_where_it_is_cut() -> None:
-    study = Study(SMALL, 6)
-    whole, cut = Batch(study, 0, 3), Batch(study, 0, 3)
+    study = Prepared(SMALL, 6)
+    whole, cut = study.batch(0, 3), study.batch(0, 3)
     whole.advance(1, 150)
     for first, last in ((1, 7), (8, 8), (9, 149), (150, 150)):
         cut.advance(first, last)

@@ -7,9 +7,10 @@ import pytest
 
 from colme.errors import ConfigError
 from colme.sim.engines import MEASURED
+from colme.sim.prepare import Prepared
 from colme.sim.scenario import NAMES, Scenario
 from colme.sim.scenario.drift import BLOCK
-from colme.sim.study import Batch, Study, simulate
+from colme.sim.simulation import simulate
 from support.watching import watched
 
 ROUNDS = 150
@@ -86,7 +87,7 @@ def test_a_jump_moves_a_share_of_the_agents_to_another_class() -> None:
 
 
 def test_the_rounds_of_a_jump_are_recorded() -> None:
-    study = Study(scenario({"kind": "jump", "at": 613}, rounds=5000), 4)
+    study = Prepared(scenario({"kind": "jump", "at": 613}, rounds=5000), 4)
     assert {612, 613, 614, 616, 623, 643, 713, 913, 1613, 3613} <= set(study.recorded.tolist())
 
 
@@ -116,8 +117,8 @@ def test_a_jump_of_all_before_the_first_round_is_another_mean() -> None:
 
 @pytest.mark.parametrize("drift", [WALK, {"kind": "jump", "at": 64, "share": 0.5}], ids=str)
 def test_the_same_numbers_however_it_is_cut(drift: dict[str, Any]) -> None:
-    study = Study(scenario(drift), 4)
-    whole, cut = Batch(study, 0, 3), Batch(study, 0, 3)
+    study = Prepared(scenario(drift), 4)
+    whole, cut = study.batch(0, 3), study.batch(0, 3)
     whole.advance(1, ROUNDS)
     for first, last in ((1, 1), (2, 63), (64, 64), (65, ROUNDS)):
         cut.advance(first, last)

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
+from colme.sim import results
 from colme.sim.figures import figure1
 from colme.sim.figures.presets import PAPER
 from colme.sim.scenario import Scenario
-from colme.sim.study import results
 
 DATA = Path(__file__).parents[2] / "docs" / "figure1"
 

@@ -12,7 +12,7 @@ import pytest
 
 from colme.cli.app import run
 from colme.sim.scenario import Scenario
-from colme.sim.study import Checkpoint
+from colme.sim.simulation import Simulation
 
 SCENARIO = """
 agents = 4
@@ -85,7 +85,7 @@ def identity(folder: Path, **fields: Any) -> tuple[str, str]:
     """Identity and name of the checkpoint, as a new process would compute them."""
     _forget()
     scenario = Scenario.load(folder / "scenario.toml", **fields)
-    return json.dumps(scenario.identity_fields()), Checkpoint.of(scenario, folder).folder.name
+    return json.dumps(scenario.identity_fields()), json.dumps(Simulation(scenario).identity())
 
 
 @pytest.mark.parametrize(

@@ -29,8 +29,8 @@ from colme.sim.kernel.recording import KernelRecord
 from colme.sim.kernel.rounds import measure_local, simulate, step
 from colme.sim.kernel.simd import form_of
 from colme.sim.kernel.stream import feed
+from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
-from colme.sim.study import Study
 
 ROUNDS = 150
 DEGREE = 4
@@ -108,7 +108,7 @@ def every_algorithm(edges: Edges, kinds: int = 1) -> Algorithms:
     )
 
 
-def study_of(agents: int, rounds: int = ROUNDS) -> Study:
+def study_of(agents: int, rounds: int = ROUNDS) -> Prepared:
     """Every rule, the optimistic with the other alpha, with noise and without."""
     algorithms = [
         {"algorithm": "oracle"},
@@ -123,7 +123,7 @@ def study_of(agents: int, rounds: int = ROUNDS) -> Study:
         algorithms=algorithms,
         seed=5,
     )
-    return Study(scenario, DEGREE)
+    return Prepared(scenario, DEGREE)
 
 
 def population_of(agents: int, dtype: type, runs: range) -> Origin:

@@ -9,11 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from colme.sim import kernel
+from colme.sim.batch import Batch
 from colme.sim.engines import LargeEngine, PaperEngine, large
 from colme.sim.kernel import UNIFORM, Origin, draw, form_of
 from colme.sim.kernel.generator import leap_over, leapt
+from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
-from colme.sim.study import Batch, Study, simulate
+from colme.sim.simulation import simulate
 
 WORLDS: dict[str, dict[str, Any]] = {
     "rules": {
@@ -53,8 +55,8 @@ WORLDS: dict[str, dict[str, Any]] = {
 def batch_of(world: str, dtype: type = np.float32, threads: int = 1, **changes: Any) -> Batch:
     fields = {"rounds": 90, "runs": 2, "seed": 3, **WORLDS[world], **changes}
     scenario = Scenario.build(**fields)
-    study = Study(scenario, scenario.graph.degrees[0], frozenset({"agents"}))
-    batch = Batch(study, 1, 1, dtype, threads)
+    study = Prepared(scenario, scenario.graph.degrees[0], frozenset({"agents"}))
+    batch = study.batch(1, 1, dtype, threads)
     # Cut in the middle, and where nothing is recorded.
     for first, last in ((1, 1), (2, 7), (8, 61), (62, scenario.rounds)):
         batch.advance(first, last)
@@ -133,8 +135,8 @@ def test_whatever_it_cannot_do_is_left_to_others(changes: dict[str, Any]) -> Non
     """Thresholds of edges, lies, truths that move, and runs side by side."""
     fields = {**WORLDS["rules"], "rounds": 5, "runs": 1, "algorithms": ["bernstein"], **changes}
     scenario = Scenario.build(**{name: one for name, one in fields.items() if one is not None})
-    study = Study(scenario, scenario.graph.degrees[0])
-    assert isinstance(Batch(study, 0, 1).engines[0], PaperEngine)
+    study = Prepared(scenario, scenario.graph.degrees[0])
+    assert isinstance(study.batch(0, 1).engines[0], PaperEngine)
 
 
 @settings(deadline=None, max_examples=25)

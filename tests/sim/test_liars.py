@@ -7,8 +7,9 @@ import pytest
 
 from colme.errors import ConfigError
 from colme.sim.engines import MEASURED
+from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
-from colme.sim.study import Batch, Checkpoint, Study, simulate
+from colme.sim.simulation import simulate
 from support.watching import watched
 
 ALL = ["local", "ideal", "paper", "optimistic"]
@@ -97,8 +98,8 @@ def test_edges_of_liars_are_not_counted() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_lie_gives_the_same_numbers_however_it_is_cut(kind: str) -> None:
     """To the bit: lies depend on seed, run and round alone."""
-    study = Study(scenario(KINDS[kind]), 4)
-    whole, cut = Batch(study, 0, 3), Batch(study, 0, 3)
+    study = Prepared(scenario(KINDS[kind]), 4)
+    whole, cut = study.batch(0, 3), study.batch(0, 3)
     whole.advance(1, 120)
     for first, last in ((1, 1), (2, 7), (8, 60), (61, 120)):
         cut.advance(first, last)
@@ -159,7 +160,7 @@ def test_what_can_not_be_is_refused_in_words(fields: dict[str, Any], words: str)
 def test_another_lie_is_another_study(tmp_path: Any) -> None:
     """Batches of one are not taken for those of the other; both can be written and read again."""
     one, other = scenario(BIAS), scenario(BIAS | {"by": 0.2})
-    assert Checkpoint.of(one, tmp_path) != Checkpoint.of(other, tmp_path)
+    assert one.identity_fields() != other.identity_fields()
     for lying in KINDS.values():
         written = scenario(lying)
         assert Scenario.build(**written.model_dump()) == written

@@ -27,10 +27,9 @@ from colme.rules.decision import (
 )
 from colme.rules.release import Profile, Release
 from colme.sim.engines.decisions import PythonRule
+from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
-from colme.sim.study import Checkpoint, simulate
-from colme.sim.study.batch import Batch
-from colme.sim.study.study import Study
+from colme.sim.simulation import simulate
 
 MODULE = """
 from dataclasses import dataclass
@@ -127,8 +126,8 @@ def test_only_rules_that_look_at_means_take_the_slower_way(monkeypatch: pytest.M
     for rule, slow in ((WithinErrors(), False), (Looking(), True), (Deciding(), True)):
         asked.clear()
         scenario = Scenario.build(**SMALL, algorithms=[{"algorithm": "paper", "rule": rule}])
-        study = Study(scenario, scenario.graph.degrees[0])
-        Batch(study, 0, 2).advance(1, 5)
+        study = Prepared(scenario, scenario.graph.degrees[0])
+        study.batch(0, 2).advance(1, 5)
         # At both epsilons.
         assert sorted(asked) == (sorted([1, 2, 3, 4, 5] * 2) if slow else []), rule
 
@@ -179,12 +178,12 @@ rule = "my_rules:STRICT"
 def test_another_field_is_another_study(tmp_path: Path) -> None:
     """Its identity is its name plus its fields: a checkpoint of one is not taken for another's."""
 
-    def checkpoint(errors: float) -> Checkpoint:
+    def identity(errors: float) -> dict[str, Any]:
         algorithms = [{"algorithm": "paper", "rule": WithinErrors(errors)}]
-        return Checkpoint.of(Scenario.build(**SMALL, algorithms=algorithms), tmp_path)
+        return Scenario.build(**SMALL, algorithms=algorithms).identity_fields()
 
-    assert checkpoint(2.0) == checkpoint(2.0)
-    assert checkpoint(2.0) != checkpoint(2.5)
+    assert identity(2.0) == identity(2.0)
+    assert identity(2.0) != identity(2.5)
 
 
 @pytest.mark.parametrize(
@@ -360,7 +359,7 @@ def test_rules_that_differ_have_different_identities() -> None:
 def test_a_rule_that_is_asked_in_python_is_not_taken_for_a_fast_one() -> None:
     """The work of a round decides how often a study looks whether it is to stop."""
     slow, fast = (
-        Batch(Study(Scenario.build(**SMALL, algorithms=[rule]), 9), 0, 2).work_per_round
+        Prepared(Scenario.build(**SMALL, algorithms=[rule]), 9).batch(0, 2).work_per_round
         for rule in (Looking(), WithinErrors())
     )
     assert slow > 1000 * fast

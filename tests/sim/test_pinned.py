@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from colme.sim.scenario import Scenario
-from colme.sim.study import simulate
+from colme.sim.simulation import simulate
 
 FILE = Path(__file__).parent / "pinned.json"
 

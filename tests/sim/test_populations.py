@@ -8,8 +8,10 @@ import pytest
 from colme.errors import ConfigError
 from colme.rules.release import largest_variance
 from colme.sim.engines import PaperEngine
+from colme.sim.precision import precision
+from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
-from colme.sim.study import Study, precision, simulate
+from colme.sim.simulation import simulate
 from support.watching import watched
 
 
@@ -56,7 +58,7 @@ def test_a_list_of_as_many_means_as_agents_needs_no_table_of_pairs() -> None:
     many = scenario(
         agents=400, means=np.linspace(0, 1, 400).tolist(), classes=list(range(400)), runs=4
     )
-    study = Study(many, 4)
+    study = Prepared(many, 4)
     assert len(study.setting.distinct_profiles(0)) == 1
     assert len({id(of_class) for of_class in study.setting.profiles[0]}) == 1
     _, batch, _ = watched(many, runs=1)
@@ -156,14 +158,15 @@ def test_such_scenarios_can_be_written_and_read_again() -> None:
 
 def test_so_many_rounds_are_recorded_at_most() -> None:
     """Evenly spaced on a log scale, the first and the last among them; others if one insists."""
-    few = Study(scenario(rounds=30_000, recorded=80, eventful=False), 4).recorded
+    few = Prepared(scenario(rounds=30_000, recorded=80, eventful=False), 4).recorded
     assert 60 < len(few) <= 80
     assert (few[0], few[-1]) == (1, 30_000)
     late = few[few > 1000]
     assert np.log(late[1:] / late[:-1]).std() < 0.01
-    more = Study(scenario(rounds=30_000, recorded=80), 4).recorded
-    assert set(few) < set(more)
-    assert len(more) < len(Study(scenario(rounds=30_000), 4).recorded)
+    relay = scenario(rounds=30_000, algorithms=["relay"])
+    more = Prepared(relay.changed(recorded=80), 4).recorded
+    assert set(few) < set(more), "releases of relay are recorded, too"
+    assert len(more) < len(Prepared(relay, 4).recorded)
     with pytest.raises(ConfigError) as refused:
         scenario(eventful=False)
     assert refused.value.field == "eventful"

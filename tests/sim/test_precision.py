@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from colme.errors import ConfigError
+from colme.sim.precision import precision
 from colme.sim.scenario import Scenario
-from colme.sim.study import precision, simulate
+from colme.sim.simulation import simulate
 
 ALGORITHMS: list[Any] = [
     "oracle",

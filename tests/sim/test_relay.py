@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 
 from colme.errors import ConfigError
+from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
-from colme.sim.study import Study
-from colme.sim.study.batch import Batch
-from colme.sim.study.overview import title
-from colme.sim.study.runner import simulate
+from colme.sim.simulation import simulate
 
 AGENTS = 40
 
@@ -77,8 +75,8 @@ def test_rounds_to_be_recorded_can_be_named() -> None:
 def test_on_a_complete_graph_everybody_is_asked_and_with_others_a_few() -> None:
     complete = study(graph={"family": "complete"}, algorithms=["relay"])
     for scenario, asked in ((complete, AGENTS), (study(algorithms=["relay"]), 24)):
-        one = Study(scenario, scenario.graph.degrees[0])
-        (engine,) = Batch(one, 0, 1).engines
+        one = Prepared(scenario, scenario.graph.degrees[0])
+        (engine,) = one.batch(0, 1).engines
         assert scenario.algorithms[0].evaluated(engine.world) == asked  # type: ignore[attr-defined]
 
 
@@ -136,8 +134,8 @@ def test_known_and_released_variances_evaluate_the_same_agents() -> None:
 
 def test_the_summary_says_whose_errors_are_of_few_agents() -> None:
     result = simulate(study(algorithms=["local", {"algorithm": "relay", "measured": [3]}]))
-    assert "relay at 1" in title(result)
-    assert "local" not in title(result)
+    assert "relay at 1" in result.colme.title
+    assert "local" not in result.colme.title
 
 
 def lying(variance: str, **claim: Any) -> Any:

@@ -5,22 +5,24 @@ import pytest
 from colme.errors import ConfigError
 from colme.sim import graphs
 from colme.sim.scenario import Scenario
-from colme.sim.study import room_for
+from colme.sim.simulation import Simulation
+
+
+def memory(scenario: Scenario) -> int:
+    return Simulation(scenario).memory_of_part()
 
 
 def test_it_grows_with_all_that_takes_room() -> None:
     small = Scenario.build(agents=1_000, graph={"degree": 4}, algorithms=["paper"], runs=32)
-    least = room_for(small, threads=1)
-    assert room_for(small.changed(agents=10_000), threads=1) == 10 * least
-    assert room_for(small, threads=2) == 2 * least
-    assert room_for(small, threads=64) == 8 * least, "there are eight batches"
+    least = memory(small)
+    assert memory(small.changed(agents=10_000)) == 10 * least
     for more in (
         {"graph": {"degree": 20}},
         {"epsilon": [1.0, 4.0]},
         {"algorithms": ["paper", "relay"]},
         {"runs": 256},
     ):
-        assert room_for(small.changed(**more), threads=1) > least
+        assert memory(small.changed(**more)) > least
 
 
 def test_it_is_near_what_was_measured() -> None:
@@ -39,12 +41,12 @@ def test_it_is_near_what_was_measured() -> None:
             runs=runs,
             rounds=3,
         )
-        assert 0.9 < room_for(study, threads=1) / 100_000 / taken < 1.6
+        assert 0.9 < memory(study) / 100_000 / taken < 1.6
 
 
 def test_ten_million_agents_are_asked_for_in_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(graphs, "random_regular", None)
-    assert room_for(Scenario.build(agents=10_000_000), threads=1) > 10 * 2**30
+    assert memory(Scenario.build(agents=10_000_000)) > 10 * 2**30
     with pytest.raises(ConfigError, match="even"):
         Scenario.build(agents=9_999_999, graph={"degree": 5})
 

@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +11,9 @@ import pytest
 import xarray as xr
 
 from colme.errors import ConfigError
+from colme.sim import results
 from colme.sim.scenario import Scenario
-from colme.sim.study import results
-from colme.sim.study.checkpoint import Checkpoint
-from colme.sim.study.runner import simulate, work
+from colme.sim.simulation import simulate
 
 SMALL = {
     "agents": 20,
@@ -102,7 +100,7 @@ def test_a_share_has_an_error_too() -> None:
 
 
 def test_where_all_answer_those_who_do_are_all() -> None:
-    whole = simulate(small(algorithms=["paper", "relay", "local"]))
+    whole = simulate(small(algorithms=["paper", "local"]))
     np.testing.assert_allclose((whole.mse_alone / whole.mse_local).values, 1, rtol=1e-12)
     assert whole.coverage.isnull().all()
 
@@ -118,79 +116,14 @@ def test_a_partial_batch_counts_its_runs_only() -> None:
     assert (last > -1e-12).all()
 
 
-def test_an_interrupted_study_resumes_where_it_stopped(tmp_path: Path) -> None:
-    scenario = small()
-    checkpoint = Checkpoint.of(scenario, tmp_path)
-
-    def interrupt(run_rounds: int) -> None:
-        if len(list(checkpoint.folder.glob("*.batch"))) == 2:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        simulate(scenario, threads=1, checkpoint=checkpoint, report=interrupt)
-    kept = sorted(checkpoint.folder.glob("*.batch"))
-    times = [path.stat().st_mtime_ns for path in kept]
-    assert len(kept) == 2
-    done: list[int] = []
-    resumed = simulate(scenario, checkpoint=checkpoint, report=done.append)
-    assert [path.stat().st_mtime_ns for path in kept] == times
-    assert sum(done) == work(scenario)
-    assert equal(resumed, simulate(scenario))
-    checkpoint.remove()
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_another_scenario_does_not_take_the_checkpoint_for_its_own(tmp_path: Path) -> None:
-    assert Checkpoint.of(small(), tmp_path) != Checkpoint.of(small(seed=2), tmp_path)
-
-
-def test_damaged_batches_are_computed_again_with_one_warning(tmp_path: Path) -> None:
-    checkpoint = Checkpoint.of(small(), tmp_path)
-    whole = simulate(small(), checkpoint=checkpoint)
-    one, other, *_ = sorted(checkpoint.folder.iterdir())
-    for path in (one, other):
-        path.write_bytes(b"PK\x03\x04 torn")
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("default")
-        assert equal(simulate(small(), checkpoint=checkpoint), whole)
-    assert [str(one.message) for one in told] == [
-        f"{checkpoint.folder}: what was kept is damaged in part; that is computed again"
-    ]
-    assert equal(simulate(small(), checkpoint=checkpoint), whole)  # and kept as it should be
-
-
-def test_whatever_is_damaged_of_a_batch_is_noticed(tmp_path: Path) -> None:
-    checkpoint = Checkpoint(tmp_path)
-    sums = {"mse": np.arange(6.0), "runs": np.array(3.0)}
-    checkpoint.save("one", sums)
-    path = tmp_path / "one.batch"
-    content, draws = path.read_bytes(), np.random.default_rng(1)
-    for _ in range(300):
-        changed = bytearray(content)
-        changed[draws.integers(len(content))] ^= 1 << draws.integers(8)
-        torn = draws.random() < 0.3
-        path.write_bytes(content[: draws.integers(len(content))] if torn else changed)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            found = checkpoint.load("one")
-        assert found is None
-
-
-def test_a_batch_in_another_number_format_is_not_taken_for_this_one(tmp_path: Path) -> None:
-    checkpoint = Checkpoint.of(small(), tmp_path)
-    single = simulate(small(), checkpoint=checkpoint)
-    double = simulate(small(), checkpoint=checkpoint, dtype=np.float64)
-    assert double.identical(simulate(small(), dtype=np.float64))
-    assert not (double.mse == single.mse).all()
-
-
 @pytest.mark.parametrize("content", [None, b"not a result"])
 def test_something_else_than_a_result_is_refused(tmp_path: Path, content: bytes | None) -> None:
     path = tmp_path / "x.nc"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(ConfigError, match="a result of colme simulate"):
+    with pytest.raises(ConfigError) as refused:
         results.load(path)
+    assert refused.value.field == "result"
 
 
 @pytest.mark.parametrize(
@@ -231,7 +164,7 @@ def test_a_processor_without_avx512_computes_the_same(tmp_path: Path) -> None:
     """NUMBA_CPU_NAME=haswell, in a process of its own: the same errors, bit for bit."""
     fields = SMALL | {"epsilon": [1], "graph": {"degree": [4]}, "runs": 32}
     program = (
-        "import json, sys; from colme.sim.study.runner import simulate;"
+        "import json, sys; from colme.sim.simulation import simulate;"
         "from colme.sim.scenario import Scenario;"
         "print(json.dumps(simulate(Scenario.build(**json.loads(sys.argv[1]))).mse.values.tolist()))"
     )
@@ -247,5 +180,6 @@ def test_a_processor_without_avx512_computes_the_same(tmp_path: Path) -> None:
 
 
 def test_what_is_no_scenario_is_refused_in_words() -> None:
-    with pytest.raises(ConfigError, match="scenario: saw 'paper', expected a Scenario"):
+    with pytest.raises(ConfigError) as refused:
         simulate("paper")  # type: ignore[arg-type]
+    assert refused.value.field == "scenario"

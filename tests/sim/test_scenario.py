@@ -25,7 +25,7 @@ from colme.sim.engines import PaperTable, RelayTable
 from colme.sim.figures.presets import PAPER
 from colme.sim.graphs import RandomRegular
 from colme.sim.scenario import Scenario
-from colme.sim.study import simulate
+from colme.sim.simulation import simulate
 
 TOML = """
 agents = 200

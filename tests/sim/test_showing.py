@@ -1,19 +1,22 @@
-"""Results for people: in a notebook, as a table, as CSV."""
+"""xr.Dataset for people: in a notebook, as a table, as CSV."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 
 from colme.cli.app import run
 from colme.errors import ConfigError
+from colme.sim.results import load, save
 from colme.sim.scenario import Scenario
-from colme.sim.study import Results, load, save, simulate
+from colme.sim.simulation import simulate
 
 STUDY = Scenario.build(
     agents=20,
@@ -26,29 +29,22 @@ STUDY = Scenario.build(
 
 
 @pytest.fixture(scope="module")
-def result() -> Results:
+def result() -> xr.Dataset:
     return simulate(STUDY)
 
 
-def test_a_notebook_shows_a_summary_before_all_the_rest(result: Results, tmp_path: Path) -> None:
+def test_a_notebook_shows_a_summary(result: xr.Dataset, tmp_path: Path) -> None:
     save(result, tmp_path / "result.nc")
     for shown in (result, load(str(tmp_path))):
-        html = shown._repr_html_()
-        head, _, rest = html.partition("</table>")
+        head = shown.colme._repr_html_()
         assert "After 20 rounds, 8 runs" in head
         assert head.count("<tr>") == 1 + 2 * 2 * 2
         assert "&lt;all&gt; &amp; knowing" in head
-        assert "xarray" in rest
 
 
-def test_a_part_of_a_result_is_shown_as_xarray_does(result: Results) -> None:
-    for part in (result.isel(degree=0), result[["mse"]], result.mean("t")):
-        assert "After" not in part._repr_html_()
-
-
-def test_a_table_has_a_row_for_each_cell_and_round(result: Results, tmp_path: Path) -> None:
+def test_a_table_has_a_row_for_each_cell_and_round(result: xr.Dataset, tmp_path: Path) -> None:
     path = tmp_path / "result.csv"
-    result.to_csv(str(path))
+    result.colme.to_csv(str(path))
     read = pd.read_csv(path)
     assert len(read) == result.mse.size
     row = read[(read.algorithm == "local") & (read.epsilon == np.inf) & (read.degree == 6)].iloc[-1]
@@ -58,11 +54,11 @@ def test_a_table_has_a_row_for_each_cell_and_round(result: Results, tmp_path: Pa
     assert [path.name for path in tmp_path.iterdir()] == ["result.csv"]
 
 
-def test_what_was_not_kept_has_no_table(result: Results) -> None:
-    with pytest.raises(ConfigError, match="of: saw 'agents', expected a result for which they we"):
-        result.table("agents")
-    with pytest.raises(ConfigError, match="of: saw 'agent', expected 'agents', perhaps"):
-        result.table("agent")
+def test_what_was_not_kept_has_no_table(result: xr.Dataset) -> None:
+    for of in ("agents", "agent"):
+        with pytest.raises(ConfigError) as refused:
+            result.colme.table(of)
+        assert refused.value.field == "of"
 
 
 def test_the_command_writes_csv_besides(tmp_path: Path) -> None:
@@ -72,48 +68,20 @@ def test_the_command_writes_csv_besides(tmp_path: Path) -> None:
     assert path.read_text().startswith("algorithm,epsilon,degree,t,mse,")
 
 
-class Cell:
-    """What a notebook has been asked to show."""
+@pytest.mark.parametrize(("notebook", "report"), [(True, None), (True, print), (False, None)])
+def test_a_notebook_gets_a_progress_bar_unless_somebody_reports(
+    notebook: bool, report: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[str] = []
 
-    def __init__(self) -> None:
-        self.shown: list[str] = []
+    @contextmanager
+    def progress(label: str, total: int) -> Iterator[Any]:
+        shown.append(label)
+        yield lambda _: None
 
-    def display(self, html: str, *, display_id: bool) -> "Cell":
-        assert display_id
-        self.shown.append(html)
-        return self
-
-    def update(self, html: str) -> None:
-        self.shown.append(html)
-
-
-@pytest.fixture
-def notebook(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], Cell]:
-    def begin(shell: Any) -> Cell:
-        cell = Cell()
-        ipython, display = ModuleType("IPython"), ModuleType("IPython.display")
-        ipython.get_ipython = lambda: shell  # type: ignore[attr-defined]
-        display.display, display.HTML = cell.display, str  # type: ignore[attr-defined]
-        monkeypatch.setitem(sys.modules, "IPython", ipython)
-        monkeypatch.setitem(sys.modules, "IPython.display", display)
-        return cell
-
-    return begin
-
-
-def test_a_notebook_gets_a_progress_bar(notebook: Callable[[Any], Cell]) -> None:
-    cell = notebook(SimpleNamespace(kernel=object()))
-    simulate(STUDY)
-    assert cell.shown[0].endswith(" 0%")
-    assert cell.shown[-1].endswith(" 100%")
-    assert 2 <= len(cell.shown) <= 101
-
-
-def test_nobody_else_gets_one(notebook: Callable[[Any], Cell]) -> None:
-    """Not in a terminal's IPython, and not where somebody reports on their own."""
-    in_terminal = notebook(SimpleNamespace())
-    simulate(STUDY)
-    assert in_terminal.shown == []
-    elsewhere = notebook(SimpleNamespace(kernel=object()))
-    simulate(STUDY, report=lambda _: None)
-    assert elsewhere.shown == []
+    shell = SimpleNamespace(kernel=object()) if notebook else SimpleNamespace()
+    ipython = SimpleNamespace(get_ipython=lambda: shell)
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    monkeypatch.setattr("colme.sim.simulation.progress", progress)
+    simulate(STUDY, report=report)
+    assert shown == (["simulating"] if notebook and report is None else [])

@@ -16,8 +16,8 @@ from colme.sim.kernel.arrays import LINES, STEPS, UNIFORM, Origin
 from colme.sim.kernel.generator import generator_state
 from colme.sim.kernel.simd import form_of
 from colme.sim.kernel.stream import draw
+from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
-from colme.sim.study import Study
 
 LANES = kernel.LANES
 FORM = form_of(np.float32, LANES)
@@ -175,7 +175,7 @@ def test_data_has_the_mean_and_the_variance_of_its_shape(data: dict[str, Any]) -
     """
     scenario = Scenario.build(agents=AGENTS, graph={"degree": 4}, means=[0.2, 0.4, 0.9], data=data)
     classes = np.stack([scenario.draw_classes(run) for run in range(LANES)], axis=1)
-    values, _ = drawn(Study(scenario, 4).origin(classes, FORM), 30)
+    values, _ = drawn(Prepared(scenario, 4).origin(classes, FORM), 30)
     for number, (mean, shape) in enumerate(zip(scenario.class_means, scenario.shapes, strict=True)):
         deviations = values[:, classes == number] - (mean - scenario.centre)
         n = deviations.size

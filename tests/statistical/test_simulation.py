@@ -19,7 +19,7 @@ from colme.rules.bernstein import simple_threshold
 from colme.rules.consensus import edge_weight, stepped_alpha, theorem_alpha
 from colme.sim.kernel.arrays import LANES
 from colme.sim.scenario import Scenario
-from colme.sim.study.runner import simulate
+from colme.sim.simulation import simulate
 
 FloatArray = NDArray[np.float64]
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from colme.sim.scenario import Scenario
-from colme.sim.study import simulate
+from colme.sim.simulation import simulate
 
 SEEDS = 25
 AGENTS = 40

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from colme.studies.feeds import Replayed, Resampled
+from colme.studies.feeds import SiteFeed
 from colme.studies.inquiry import Inquiry, fed_rows, recorded
-from colme.studies.studying import prepare
+from colme.studies.study import StudyExperiment, prepare
 
 SIZES = {"a": 40, "b": 23, "c": 100}
 DATA = {name: 10 * i + np.arange(size) / size for i, (name, size) in enumerate(SIZES.items())}
@@ -16,8 +16,13 @@ FED = np.array([20, 12, 50])
 
 
 def question(**changes: Any) -> Inquiry:
-    options: dict[str, Any] = {"bounds": (0, 30), "epsilon": 1, "runs": 4}
+    options: dict[str, Any] = {"bounds": (0, 30), "epsilon": 1, "runs": 32}
     return prepare(DATA, **(options | changes))
+
+
+def feed_of(asked: Inquiry, numbers: range) -> SiteFeed:
+    experiment = StudyExperiment(asked)
+    return experiment._feed(experiment._world(recorded(asked), numbers), [])
 
 
 def counts(t: int) -> NDArray[np.int64]:
@@ -33,8 +38,8 @@ def samples(means: NDArray[np.float64]) -> NDArray[np.float64]:
 def test_every_sample_is_a_row_of_ones_own_and_all_are_as_likely() -> None:
     """60,000 draws from 40 rows: each 1,500 times, give or take 5 standard deviations of 38."""
     asked = question()
-    feed = Resampled(asked, range(4))
-    drawn = samples(feed.take(1, 15_000)) + asked.sites.midpoint
+    feed = feed_of(asked, range(4))
+    drawn = samples(feed.means(1, 15_000)) + asked.sites.midpoint
     for a, (name, size) in enumerate(SIZES.items()):
         rows = np.rint((drawn[:, a] - 10 * a) * size).astype(int)
         np.testing.assert_allclose(drawn[:, a], DATA[name][rows], atol=1e-7)
@@ -45,16 +50,16 @@ def test_every_sample_is_a_row_of_ones_own_and_all_are_as_likely() -> None:
 
 def test_it_does_not_matter_in_which_pieces_or_with_whom_rounds_are_taken() -> None:
     asked = question()
-    whole = Resampled(asked, range(4)).take(1, 50)
-    feed = Resampled(asked, range(2, 4))
-    pieces = np.concatenate([feed.take(1, 7), feed.take(8, 50)])
+    whole = feed_of(asked, range(4)).means(1, 50)
+    feed = feed_of(asked, range(2, 4))
+    pieces = np.concatenate([feed.means(1, 7), feed.means(8, 50)])
     np.testing.assert_allclose(pieces[:7], whole[:7, :, 2:], rtol=1e-12)
     assert pieces.shape == (50, 3, 2)
 
 
 def test_the_truth_of_rows_drawn_again_is_their_mean() -> None:
     asked = question()
-    feed = Resampled(asked, range(2))
+    feed = feed_of(asked, range(2))
     expected = [values.mean() - 15 for values in DATA.values()]
     np.testing.assert_allclose(feed.truth, np.repeat(np.array(expected)[:, None], 2, axis=1))
     assert not feed.blur.any()
@@ -64,8 +69,8 @@ def test_a_replay_feeds_one_half_in_order_and_holds_out_the_other() -> None:
     asked = question(mode="replay")
     assert asked.samples == 50
     np.testing.assert_array_equal(fed_rows(asked.sites.counts), FED)
-    feed = Replayed(asked, range(4), counts)
-    means = feed.take(1, 50) + 15
+    feed = feed_of(asked, range(4))
+    means = feed.means(1, 50) + 15
     for a, values in enumerate(DATA.values()):
         for run in range(4):
             seen, before, last = [], 0.0, 0

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from colme.experiment.folder import Arrays
 from colme.studies.findings import Findings, findings
 from colme.studies.inquiry import Inquiry, recorded
-from colme.studies.playing import Part
-from colme.studies.studying import prepare
+from colme.studies.study import prepare
 
 SITES = 3
 
@@ -39,7 +39,7 @@ def part(
     }
 
 
-def found(parts: list[Part]) -> Findings:
+def found(parts: list[Arrays]) -> Findings:
     asked = question(runs=sum(one["alone"].shape[-1] for one in parts))
     assert recorded(asked).tolist() == [3, 4]
     return findings(asked, parts)
@@ -88,15 +88,24 @@ def test_a_gain_seen_in_one_turn_of_many_is_not_told() -> None:
 def test_the_error_of_the_truth_itself_is_taken_off_both() -> None:
     (curve,) = found([part(3.0, 5.0, blur=1.0)] * 2).curves
     assert curve.mse_over_local == (0.5, 0.5)
-    site = found([part(0.5, 5.0, blur=1.0)] * 2).sites[0]
-    assert (site.alone, site.together, site.gain) == (2.0, 0.0, 1.0)
-    assert np.isnan(found([part(0.5, 0.25, blur=1.0)] * 2).sites[0].gain)
+
+
+@pytest.mark.parametrize("together", [0.5, 1.0])
+def test_what_is_left_of_an_error_has_to_be_positive_to_be_compared(together: float) -> None:
+    """Less than the error of the truth itself is no "gain of 100%", and no "1.00 ± 0.00"."""
+    findings = found([part(together, 5.0, blur=1.0)] * 2)
+    assert findings.sites[0].alone == 2.0
+    assert np.isnan(findings.sites[0].gain)
+    no_baseline = found([part(2.0, together, blur=1.0)] * 2)
+    assert np.isnan(no_baseline.sites[0].gain)
+    assert np.isnan(no_baseline.curves[0].mse_over_local).all()
+    assert np.isnan(no_baseline.curves[0].standard_error).all()
 
 
 def test_a_site_that_has_nothing_to_gain_has_gained_nothing() -> None:
     findings = found([part(0.0, 0.0)] * 2)
     assert {site.gain for site in findings.sites} == {0.0}
-    assert findings.curves[0].mse_over_local == (1.0, 1.0)
+    assert np.isnan(findings.curves[0].mse_over_local).all(), "nothing to compare with"
 
 
 def test_sites_that_were_not_asked_are_in_neither_mean() -> None:

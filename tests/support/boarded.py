@@ -16,13 +16,12 @@ from colme.node.metrics import Metrics
 from colme.node.node import Node
 from colme.node.state import Change, Store, change
 from colme.node.state.database import FILE
-from colme.node.trust import Identity, Trust, signing_settings
-from colme.node.wire import Reason
-from colme.protocol.board.board import Board
-from colme.protocol.board.digest import LAST_ORIGIN, Page
-from colme.protocol.board.entry import Entry
+from colme.node.trust.identity import Identity
+from colme.node.trust.tls import Trust, signing_settings
+from colme.node.wire.codec import Reason
+from colme.protocol.board.board import LAST_ORIGIN, Board, Page
 from colme.protocol.board.messages import BoardMessage, DigestMessage, RecordsMessage
-from colme.protocol.board.record import Record, origin_of_key
+from colme.protocol.board.record import Entry, Record, origin_of_key
 from colme.protocol.messages import Message
 from colme.protocol.settings import Settings
 from colme.relay import Relay

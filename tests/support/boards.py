@@ -8,15 +8,12 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from colme.errors import LocalProtocolError
-from colme.protocol.board.digest import LAST_ORIGIN, Page
-from colme.protocol.board.entry import Entry
-from colme.protocol.board.evidence import Evidence
+from colme.protocol.board.board import LAST_ORIGIN, Page
 from colme.protocol.board.identity import BoardIdentity, InProcess
 from colme.protocol.board.messages import DigestMessage, RecordsMessage
-from colme.protocol.board.record import Record
+from colme.protocol.board.record import Entry, Record
 from colme.protocol.events import Begin, Effects, Estimate, Received, Returned
-from colme.protocol.relay.exchange import BoardAlgorithm, BoardExchange
-from colme.protocol.relay.state import BoardState
+from colme.protocol.relay import BoardAlgorithm, BoardExchange, BoardState, Evidence
 from colme.rules.release import Profile
 
 PROFILE = Profile.bounded(0, 1, epsilon=1, sigma2=0.1)

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from colme.node.contact import Contact, Contacts
 from colme.node.metrics import Metrics
-from colme.node.rounds import Driver, Pacing
-from colme.node.rounds.pacing import Free
+from colme.node.rounds import Driver, Free, Pacing
 from colme.node.state import Store
 from colme.node.state.database import FILE
 from colme.node.state.stored import Progress, snapshot_in

@@ -17,9 +17,11 @@ import grpc
 from grpc.aio import EOF, AioRpcError, ServicerContext, StreamStreamCall, secure_channel, server
 
 from colme.node.config import NodeConfig
-from colme.node.session import Agreement
-from colme.node.trust import PUBLIC_FILE, Identity, Trust, channel_options, server_options
-from colme.node.wire import METHOD, SERVICE, encode, pb
+from colme.node.session.admission import Agreement
+from colme.node.trust.identity import PUBLIC_FILE, Identity
+from colme.node.trust.tls import Trust, channel_options, server_options
+from colme.node.wire import neighbour_pb2 as pb
+from colme.node.wire.codec import METHOD, SERVICE, encode
 from colme.protocol.messages import RoundMessage
 from support.waiting import PATIENCE
 

@@ -9,7 +9,8 @@ from typing import Any
 
 from colme.errors import ColmeError, LocalProtocolError
 from colme.node.metrics import Metrics
-from colme.node.owner import Answer, NeighbourStatus, OwnerServer, SampleCounts, Status
+from colme.node.owner.server import OwnerServer
+from colme.node.owner.status import Answer, NeighbourStatus, SampleCounts, Status
 
 TOKEN = "a-token-of-at-least-thirty-two-characters"
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from colme.node.config import HttpSource, NodeConfig
 from colme.node.node import Node
-from colme.node.wire import message_in, parse_frame
+from colme.node.wire.codec import message_in, parse_frame
 from colme.privacy.mechanism import SeededLaplace
 from colme.protocol.agent import Agent
 from colme.protocol.events import Begin, Deadline, Received

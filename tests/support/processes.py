@@ -14,7 +14,9 @@ from typing import IO
 from colme.errors import NodeError
 from colme.node.config import NodeConfig, split_address
 from colme.node.fleet import CONFIG, Member, Plan, prepare
-from colme.node.owner import NeighbourStatus, OwnerClient, SampleCounts, Status, read_token
+from colme.node.owner.client import OwnerClient
+from colme.node.owner.status import NeighbourStatus, SampleCounts, Status
+from colme.node.owner.token import read_token
 from colme.node.state import Overview
 from support.elsewhere import PATIENCE, Found, until
 from support.forked import Forked

@@ -10,7 +10,7 @@ from colme.node.config import NodeConfig
 from colme.node.contact import NEVER
 from colme.node.node import Node
 from colme.node.state import Overview
-from colme.node.wire import Standing
+from colme.node.wire.codec import Standing
 from support.neighbours import Neighbours
 from support.refusing import refused
 from support.waiting import PATIENCE, until

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from colme.node.state import Commit, Store
-from colme.node.wire import Standing, encode
+from colme.node.wire.codec import Standing, encode
 from colme.privacy.ledger import Ledger, entry_between
 from colme.protocol.agent import Agent
 from colme.protocol.events import EVERYTHING, Begin, Deadline, Part

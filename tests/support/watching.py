@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from colme.sim.batch import Batch
 from colme.sim.engines import Cell, Chunk, Cost, Engine, Entrant, FloatArray, World
+from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
-from colme.sim.study import Batch, Study
 
 
 class Watching(Engine):
@@ -35,11 +36,11 @@ class Watching(Engine):
         return np.array(self._noise)
 
 
-def watched(scenario: Scenario, runs: int) -> tuple[Study, Batch, Watching]:
+def watched(scenario: Scenario, runs: int) -> tuple[Prepared, Batch, Watching]:
     """The first runs of the scenario, to their end, in double precision, with somebody looking."""
     everything = scenario.changed(algorithms=[*scenario.algorithms, Watching])
-    study = Study(everything, everything.graph.degrees[0])
-    batch = Batch(study, 0, runs, np.float64)
+    study = Prepared(everything, everything.graph.degrees[0])
+    batch = study.batch(0, runs, np.float64)
     batch.advance(1, scenario.rounds)
     (watching,) = (one for one in batch.engines if isinstance(one, Watching))
     return study, batch, watching

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from colme import __version__
-from colme.cli.interruption import Interrupted
+from colme.cli.running import StoppedCommand
 from colme.errors import ColmeError, needs
 
 BAD_INPUT = 2
@@ -41,9 +41,7 @@ COMMANDS = {
         "sim",
         "Forecast whether collaboration pays, from how many samples on, and at which epsilon.",
     ),
-    "simulate": Offer(
-        "sim", "Simulate many runs of Private-C-ColME and measure the error over time."
-    ),
+    "simulate": Offer("sim", "Simulate a scenario and measure the error over time."),
     "study": Offer(
         "sim",
         "Estimate how much each site in a table would gain by collaborating.",
@@ -70,14 +68,17 @@ MOVED = {
     "export": "colme simulate --csv",
     "fleet --keep": "--out",
     "fleet --samples": "--rounds: a node takes ten samples in each",
-    **dict.fromkeys(
-        ("plot --run", "plot --agent", "plot --format", "plot --size"),
-        "colme.report.drawing in Python (docs/simulator.md)",
-    ),
+    "fleet --sigma": "--means: the standard deviation of a sample is 0.1",
+    **{
+        f"plot --{name}": "colme.report.drawing in Python (docs/simulator.md)"
+        for name in ("run", "agent", "format", "size", "x", "y")
+    },
     **{
         f"reproduce {name}": f"python -m research {name}, in a clone of the project"
         for name in ("harm", "figure3", "schools", "wards")
     },
+    "reproduce --runs": "--quick, or colme simulate paper --runs",
+    "reproduce --verbose": "claims.txt in its folder, which lists all claims",
     "theory": "colme plan",
 }
 """Commands and options of earlier versions, and what to use instead."""
@@ -171,8 +172,8 @@ def run_app(app: typer.Typer, arguments: Sequence[str], program: str) -> int:
         return _interrupted() if code == INTERRUPTED else code  # typer makes a code of it
     except (typer.Abort, KeyboardInterrupt):
         return _interrupted()
-    except Interrupted as interruption:
-        return _interrupted(str(interruption))
+    except StoppedCommand as stopped:
+        return _interrupted(str(stopped))
     except typer.BadParameter as error:
         return _refuse(_in_words(error.format_message()))
     except typer.TyperException as error:

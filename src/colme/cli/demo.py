@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 from rich.progress import track
 
-from colme.cli import folder
+from colme.cli.running import Epsilon, Seed
 from colme.privacy.words import level
 
 if TYPE_CHECKING:  # `--help` waits for nothing that computes
@@ -19,22 +19,21 @@ def demo(
     rounds: Annotated[
         int, typer.Option(help="Rounds, one sample of each agent a round.", min=1)
     ] = 600,
-    epsilon: Annotated[
-        float, typer.Option(help="Privacy of each sample (event level, replace-one); inf for none.")
-    ] = 1.0,
-    seed: Annotated[int, typer.Option(help="Same seed, same numbers.", min=0)] = 1,
+    epsilon: Epsilon = 1.0,
+    seed: Seed = 1,
 ) -> None:
     """Show in a minute what agents gain by collaborating, and save a picture.
 
     Real agents exchange real messages in memory, with the recommended algorithm. Each agent sees
     its own samples and the releases of others, nothing else.
     """
+    from colme.experiment.folder import require_writable
     from colme.report import curves
     from colme.rules.release import Profile
     from colme.sim.demonstration import AGENTS, demonstrate
 
     Profile.bounded(0, 1, epsilon=epsilon)  # refused before there is a folder
-    folder.prepare(out)
+    require_writable(out)
     console = Console(soft_wrap=True, highlight=False)
     steps = track(
         range(1, rounds + 1),

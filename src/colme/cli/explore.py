@@ -23,7 +23,7 @@ def explore(
 
     Only this machine can open it, and it needs no network. Ctrl-C ends it.
     """
-    from colme.explore import ExplorerServer
+    from colme.explore.server import ExplorerServer
 
     server = ExplorerServer(port)
     typer.echo(f"Open {server.address} in a browser on this machine. Ctrl-C ends it.")

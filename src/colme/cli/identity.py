@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:  # `--help` waits for nothing that computes
-    from colme.node.trust import Certificate
+    from colme.node.trust.identity import Certificate
 
 identity = typer.Typer(
     help="Make, show or renew the key and the certificate of a node.",
@@ -21,7 +21,7 @@ def new(
     out: Annotated[Path, typer.Option(help="Folder for the key and the certificate.")],
 ) -> None:
     """Make a key and a certificate."""
-    from colme.node.trust import PUBLIC_FILE, Identity
+    from colme.node.trust.identity import PUBLIC_FILE, Identity
 
     made = Identity.create(name, out, now=datetime.now(UTC))
     _print(made.certificate)
@@ -34,7 +34,7 @@ def show(
     path: Annotated[Path, typer.Argument(help="Folder of a node, or a certificate.")] = Path(),
 ) -> None:
     """Show the name, the fingerprint and the validity."""
-    from colme.node.trust import PUBLIC_FILE, Identity, read_certificates
+    from colme.node.trust.identity import PUBLIC_FILE, Identity, read_certificates
 
     if path.is_dir():
         _print(Identity.load(path).certificate)
@@ -49,7 +49,7 @@ def renew(
     folder: Annotated[Path, typer.Argument(help="Folder of the node.")],
 ) -> None:
     """Replace the key and the certificate; keep the name, the publisher ID and the state."""
-    from colme.node.trust import PUBLIC_FILE, Identity
+    from colme.node.trust.identity import PUBLIC_FILE, Identity
 
     _print(Identity.renew(folder, now=datetime.now(UTC)).certificate)
     typer.echo(

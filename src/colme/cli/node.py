@@ -57,9 +57,9 @@ def node(
     """Run a node until it is interrupted (SIGINT or SIGTERM)."""
     from colme.node import log
     from colme.node.config import NodeConfig
-    from colme.node.descriptors import raise_limit
+    from colme.node.files import raise_limit
     from colme.node.node import Node
-    from colme.node.session import check as check_neighbours
+    from colme.node.session.rehearsal import check as check_neighbours
 
     settings = NodeConfig.load(config)
     if check:
@@ -93,7 +93,7 @@ def node(
 
 def _say_what_the_start_will_ask(settings: "NodeConfig") -> None:
     """Print what the start will require about a file that the state has not read."""
-    from colme.node.samples import first_marks
+    from colme.node.samples.first_lines import first_marks
     from colme.node.state import Overview
 
     marks: Mapping[str, int] = {}

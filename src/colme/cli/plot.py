@@ -1,14 +1,11 @@
 """`colme plot`: a result as a figure."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
-from colme.cli import folder as folders
-from colme.cli.values import numbers, words
-
-Scale = Literal["log", "linear"]
+from colme.cli.running import numbers, words
 
 
 def plot(
@@ -25,11 +22,6 @@ def plot(
     over_local: Annotated[
         bool, typer.Option("--over-local", help="Divide by the error of the same agents alone.")
     ] = False,
-    x: Annotated[Scale, typer.Option(help="Scale of the time axis.")] = "log",
-    y: Annotated[
-        Scale | None,
-        typer.Option(help="Scale of the other axis.  log for errors, else linear, if not given."),
-    ] = None,
     algorithm: Annotated[
         list[str] | None,
         typer.Option(
@@ -43,11 +35,12 @@ def plot(
     """Draw a result over time as PNG, SVG and PDF, with 95% confidence bands.
 
     `--quantity class_mse --over-local` shows who is harmed: above 1, a class has a smaller error
-    alone. For a part of a result, or another size, use colme.report.drawing in Python.
+    alone. For other axes, a part of a result or another size use colme.report.drawing in Python.
     """
+    from colme.experiment import folder as folders
     from colme.report import curves
     from colme.report.drawing import Drawing, draw
-    from colme.sim.study import load
+    from colme.sim.results import load
 
     if result.is_dir():
         folders.refuse_unfinished(result)
@@ -55,15 +48,13 @@ def plot(
     drawing = Drawing(
         quantity=quantity,
         over_local=over_local,
-        x=x,
-        y=y,
         algorithms=_names(algorithm, dataset.algorithm.values.tolist()),
         epsilons=None if epsilon is None else numbers("--epsilon", epsilon),
     )
     folder = out or (result if result.is_dir() else result.parent)
-    folders.prepare(folder)
+    folders.require_writable(folder)
     paths = curves.save(draw(dataset, drawing), folder, drawing.name)
-    folders.add(folder, paths)
+    folders.add_files(folder, paths)
     for path in paths:
         typer.echo(path)
 

@@ -1,79 +1,184 @@
-"""What commands that simulate share: options, tables without limits, a run that can go on."""
+"""Options that commands share, values that are more than a number, and the one way to run."""
 
-from collections.abc import Iterable
+import json
+import os
+import sys
+from collections.abc import Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
-from colme.cli.interruption import interruptible
-from colme.cli.progress import progress
-from colme.cli.workers import Workers
 from colme.errors import ConfigError
 
-if TYPE_CHECKING:  # `--help` of commands that share these options waits for no compiler
-    import xarray as xr
+if TYPE_CHECKING:  # a command's help waits neither for numpy nor for a compiler
+    from rich.console import Console
 
-    from colme.sim.scenario import Scenario
+    from colme.experiment.run import Experiment, RunResult
 
-Out = Annotated[Path, typer.Option(help="Folder for figure and data.")]
-Seed = Annotated[int, typer.Option(help="Same seed, same numbers.", min=0)]
-Threads = Annotated[int | None, typer.Option(help="Threads.  All cores if not given.", min=1)]
+Out = Annotated[
+    Path | None,
+    typer.Option(help="Folder for the results. The same command resumes in it.", metavar="DIR"),
+]
+Seed = Annotated[int, typer.Option(help="Random seed. Same seed, same numbers.", min=0)]
+Threads = Annotated[
+    int | None,
+    typer.Option(help="Threads of this process.", min=1, show_default="all cores"),
+]
+Workers = Annotated[
+    int | None,
+    typer.Option(help="Processes on this machine, instead of threads.", min=1, metavar="N"),
+]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        help="Compute on a Dask cluster: tcp://host:port of its scheduler.", metavar="ADDRESS"
+    ),
+]
+Force = Annotated[
+    bool, typer.Option("--force", help="Delete other results in this folder, then start.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+Epsilon = Annotated[
+    float,
+    typer.Option(help="Privacy of each sample (replace-one, counts public); inf for none."),
+]
 
 WIDTH = 140
-"""Of tables that go to a file."""
+"""Characters of tables that go to a file."""
+
+WORTH_SAYING = 2**30
+"""Bytes of memory from which on a command says how much it will take."""
+LIMIT = Path("/sys/fs/cgroup/memory.max")
+"""Where a container says how much memory it may have."""
 
 
-def wide_console() -> Console:
-    """For tables: where there is no terminal, none of its limits."""
+def words(text: str) -> list[str]:
+    """Return the parts of a comma-separated list."""
+    return [part.strip() for part in text.split(",")]
+
+
+def whole_numbers(option: str, text: str) -> list[int]:
+    """Return the whole numbers of a comma-separated list."""
+    try:
+        return [int(part) for part in words(text)]
+    except ValueError:
+        raise ConfigError(option, text, "whole numbers separated by commas") from None
+
+
+def numbers(option: str, text: str) -> list[float]:
+    """Return the numbers of a comma-separated list."""
+    try:
+        return [float(part) for part in words(text)]
+    except ValueError:
+        expected = "numbers separated by commas, such as 0.2,0.4,0.8"
+        raise ConfigError(option, text, expected) from None
+
+
+def print_json(value: dict[str, Any]) -> None:
+    """Print one JSON object. JSON has neither infinity nor NaN: both are null."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: plain(one) for name, one in value.items()}
+        if isinstance(value, list | tuple):
+            return [plain(one) for one in value]
+        return None if isinstance(value, float) and not isfinite(value) else value
+
+    typer.echo(json.dumps(plain(value), allow_nan=False))
+
+
+class StoppedCommand(Exception):  # noqa: N818 (not an error)
+    """Ctrl-C, with what is stored: of a KeyboardInterrupt typer would keep the exit code alone."""
+
+
+def run_shown(
+    experiment: "Experiment[Any, Any]",
+    label: str,
+    *,
+    out: Path | None = None,
+    force: bool = False,
+    threads: int | None = None,
+    workers: int | None = None,
+    cluster: str | None = None,
+) -> "RunResult[Any]":
+    """Run an experiment with a sign of progress, on what was asked for."""
+    from colme.experiment.progress import progress
+    from colme.experiment.run import Interrupted, run
+
+    given = {"--threads": threads, "--workers": workers, "--cluster": cluster}
+    chosen = [name for name, value in given.items() if value is not None]
+    if len(chosen) > 1:
+        raise ConfigError(chosen[0], given[chosen[0]], f"nothing, beside {chosen[1]}")
+    if cluster is None:
+        require_memory(experiment, threads or workers or os.cpu_count() or 1, force=force)
+    try:
+        with (
+            _executor(workers, cluster) as executor,
+            progress(label, experiment.total_work()) as report,
+        ):
+            return run(
+                experiment, out=out, force=force, threads=threads, executor=executor, report=report
+            )
+    except Interrupted as stopped:
+        raise StoppedCommand(str(stopped)) from None
+
+
+@contextmanager
+def _executor(workers: int | None, cluster: str | None) -> Iterator[Executor | None]:
+    if workers is not None:
+        from colme.experiment.workers import processes
+
+        with processes(workers) as executor:
+            yield executor
+    elif cluster is not None:
+        from colme.experiment.cluster import on_cluster
+
+        with on_cluster(cluster) as executor:
+            yield executor
+    else:
+        yield None
+
+
+def require_memory(experiment: "Experiment[Any, Any]", at_once: int, *, force: bool) -> None:
+    """Refuse what does not fit into memory, before anything is computed."""
+    needed = experiment.memory_of_part() * min(at_once, len(experiment.parts()))
+    if needed >= WORTH_SAYING:
+        print(f"colme: about {_gib(needed)} of memory will be taken", file=sys.stderr, flush=True)
+    there = memory_of_machine()
+    if there is not None and needed > there and not force:
+        seen = f"about {_gib(needed)} of memory where there are {_gib(there)}"
+        fewer = "fewer agents, runs or algorithms, --threads 1, or --force to try all the same"
+        raise ConfigError("memory", seen, fewer)
+
+
+def memory_of_machine() -> int | None:
+    """Return the bytes that this process may have; None if the machine does not say."""
+    try:
+        there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return None
+    try:
+        return min(there, int(LIMIT.read_text()))
+    except (OSError, ValueError):  # There is no limit.
+        return there
+
+
+def _gib(size: int) -> str:
+    return f"{size / 2**30:,.1f} GiB"
+
+
+def said(outcome: "RunResult[Any]") -> str:
+    """Return what stands before the names of the files."""
+    return "Saved" if outcome.computed else "Already done, nothing was computed again:"
+
+
+def wide_console() -> "Console":
+    """Return a console for tables, without a terminal's limits where there is none."""
+    from rich.console import Console
+
     console = Console()
     return console if console.is_terminal else Console(width=WIDTH)
-
-
-def require_one(threads: int | None, cluster: Workers | None) -> None:
-    """Refuse threads of this process where others compute; before a folder is taken."""
-    if threads is not None and cluster is not None:
-        raise ConfigError("--threads", threads, "none with --cluster, whose workers have their own")
-
-
-def run(
-    scenario: "Scenario",
-    *,
-    out: Path | None,
-    threads: int | None,
-    cluster: Workers | None,
-    label: str,
-    name: str = "result",
-    by_batch: bool = False,
-    keep: Iterable[str] = (),
-) -> "xr.Dataset":
-    """Simulate with a sign of progress; keep finished batches and the result in `out`.
-
-    A result that is there already is not computed again: `out` is this study's (`Folder`).
-    """
-    from colme.sim import study
-    from colme.sim.study import Checkpoint
-
-    checkpoint, path = None, None
-    if out is not None:
-        path = out / f"{name}.nc"
-        if path.exists():
-            return study.load(path)
-        checkpoint = Checkpoint.of(scenario, out)
-    kept = None if checkpoint is None else checkpoint.folder
-    with interruptible(kept), progress(label, study.work(scenario)) as report:
-        dataset = study.simulate(
-            scenario,
-            threads=threads,
-            executor=None if cluster is None else cluster.executor,
-            checkpoint=checkpoint,
-            report=report,
-            by_batch=by_batch,
-            keep=keep,
-        )
-    if path is not None and checkpoint is not None:
-        path.parent.mkdir(exist_ok=True)
-        study.save(dataset, path)
-        checkpoint.remove()
-    return dataset

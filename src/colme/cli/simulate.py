@@ -2,82 +2,86 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
-import xarray as xr
-from rich.console import Console
-from rich.table import Table
 
-from colme import plugins
-from colme.cli import folder as folders
-from colme.cli import running
-from colme.cli.folder import Folder, Force
-from colme.cli.memory import require_memory
-from colme.cli.tables import show
-from colme.cli.values import numbers, whole_numbers, words
-from colme.cli.workers import Cluster
-from colme.errors import ConfigError
-from colme.sim.figures import PRESETS
-from colme.sim.scenario import NAMES, Scenario
-from colme.sim.study import RESULT, SummaryRow, kinds_to_keep, save_csv, summary, title
+from colme.cli.running import (
+    Cluster,
+    Force,
+    Json,
+    Out,
+    Threads,
+    Workers,
+    numbers,
+    run_shown,
+    said,
+    whole_numbers,
+    words,
+)
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 def simulate(
     scenario: Annotated[
         str | None,
         typer.Argument(
-            help="A scenario in TOML, or the preset 'paper'; flags override its fields."
+            help="A scenario in TOML, or the preset 'paper'. Flags override its fields."
         ),
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for the result; the same command resumes in it.")
-    ] = None,
+    out: Out = None,
     agents: Annotated[int | None, typer.Option(help="Number of agents.")] = None,
     degree: Annotated[str | None, typer.Option(help="Neighbours of each agent: 5 or 5,20.")] = None,
     means: Annotated[str | None, typer.Option(help="Means of the classes: 0.2,0.4,0.8.")] = None,
     sigma: Annotated[float | None, typer.Option(help="Standard deviation of a sample.")] = None,
     epsilon: Annotated[
         str | None,
-        typer.Option(help="Privacy of each sample (event level, replace-one): 1,2,inf."),
+        typer.Option(help="Privacy of each sample (replace-one, counts public): 1,2,inf."),
     ] = None,
     algorithm: Annotated[
         str | None,
         typer.Option(
-            "--algorithm",
-            help=f"{', '.join(NAMES)}, or module:attribute of your own; several with commas."
-            " A rule's name stands for the paper's algorithm with that rule.",
+            help="relay, paper or a rule of the paper (bernstein, tight, optimistic, oracle), a"
+            " baseline (local, ideal, colme, c-colme, b-colme, private-colme), or module:attribute"
+            " of your own. Several with commas."
         ),
     ] = None,
     rounds: Annotated[int | None, typer.Option(help="Rounds, one sample each.")] = None,
     runs: Annotated[int | None, typer.Option(help="Independent runs.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Same seed, same numbers.")] = None,
-    threads: Annotated[
-        int | None, typer.Option(help="Threads.  All cores if not given.", min=1)
+    seed: Annotated[
+        int | None, typer.Option(help="Random seed. Same seed, same numbers.", min=0)
     ] = None,
+    threads: Threads = None,
+    workers: Workers = None,
     cluster: Cluster = None,
     keep: Annotated[
         str,
         typer.Option(
-            help="Besides averages, results of agents, classes, runs (several with commas);"
-            " agents,runs: everybody's answers."
+            help="Store more than averages: agents, classes, runs (several with commas);"
+            " agents,runs stores every answer."
         ),
     ] = "",
     csv: Annotated[
         Path | None,
-        typer.Option(
-            help="CSV file to write besides: a row for each algorithm, epsilon, degree and round."
-        ),
+        typer.Option(help="Also write the averages as CSV, a row for each recorded round."),
     ] = None,
     force: Force = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, nothing else.")] = False,
+    as_json: Json = False,
 ) -> None:
-    """Simulate many runs of Private-C-ColME and measure the error over time.
+    """Simulate a scenario and measure the error over time.
 
-    Without a scenario file, the paper's setting at a small scale: 200 agents in three classes on a
+    Without a scenario file: the paper's setting at a small scale, 200 agents in three classes on a
     random graph of degree 5, uniform data, 1,000 rounds, 32 runs.
     """
+    from colme import plugins
+    from colme.experiment.folder import require_writable
+    from colme.sim.figures import PRESETS
+    from colme.sim.results import RESULT
+    from colme.sim.scenario import Scenario
+    from colme.sim.simulation import Simulation
+
     fields: dict[str, Any] = {
         "agents": agents,
         "graph": None if degree is None else {"degree": whole_numbers("--degree", degree)},
@@ -92,42 +96,35 @@ def simulate(
     given = {name: value for name, value in fields.items() if value is not None}
     plugins.search_in(Path.cwd())
     if scenario is None:
-        study = Scenario.build(**given)
+        chosen = Scenario.build(**given)
     elif scenario in PRESETS:
-        study = PRESETS[scenario].changed(**given)
+        chosen = PRESETS[scenario].changed(**given)
     else:
-        study = Scenario.load(Path(scenario), **given)
-    kept = kinds_to_keep(keep)
-    if out is None and not as_json:
-        raise ConfigError("--out", None, "a folder for the result, or --json to print it")
+        chosen = Scenario.load(Path(scenario), **given)
     if csv is not None:
-        folders.prepare(csv.parent)
-    running.require_one(threads, cluster)
-    if cluster is None or cluster.here is not None:
-        at_once = threads if cluster is None else cluster.here
-        require_memory(study, threads=at_once, force=force)
-    folder = None
-    if out is not None:
-        asked = {"command": "simulate", "keep": sorted(kept), **study.identity_fields()}
-        folder = Folder.claim(out, asked, results=[RESULT], force=force)
-    dataset = running.run(
-        study, out=out, threads=threads, cluster=cluster, label="simulating", keep=kept
+        require_writable(csv.parent)
+    outcome = run_shown(
+        Simulation(chosen, keep=keep),
+        "simulating",
+        out=out,
+        force=force,
+        threads=threads,
+        workers=workers,
+        cluster=cluster,
     )
-    if folder is not None and not folder.done:
-        folder.finish([folder.out / RESULT])
     if csv is not None:
-        save_csv(dataset, csv)
+        outcome.result.colme.to_csv(csv)
     if as_json:
-        typer.echo(json.dumps(_as_plain(dataset), allow_nan=False))
+        typer.echo(json.dumps(_as_plain(outcome.result), allow_nan=False))
         return
-    assert folder is not None
-    _print(dataset)
-    told = f"{folder.said} {folder.out / RESULT}; colme plot {out} draws it."
-    Console().print(told, markup=False)
+    _print(outcome.result)
+    if out is not None:
+        typer.echo(f"{said(outcome)} {out / RESULT}; colme plot {out} draws it.")
 
 
-def _as_plain(dataset: xr.Dataset) -> dict[str, Any]:
-    """Coordinates, and every variable as nested lists over its dimensions; null where undefined."""
+def _as_plain(dataset: "xr.Dataset") -> dict[str, Any]:
+    """Return coordinates, and every variable as nested lists; null where it is not defined."""
+    import numpy as np
 
     def plain(values: Any) -> Any:
         if isinstance(values, list):
@@ -155,10 +152,16 @@ def _as_plain(dataset: xr.Dataset) -> dict[str, Any]:
     }
 
 
-def _print(dataset: xr.Dataset) -> None:
-    table = Table(title=title(dataset))
+def _print(dataset: "xr.Dataset") -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from colme.cli.tables import show
+    from colme.sim.results import SummaryRow
+
+    table = Table(title=dataset.colme.title)
     for heading in SummaryRow.HEADINGS:
         table.add_column(heading, justify="left" if heading == "algorithm" else "right")
-    for row in summary(dataset):
+    for row in dataset.colme.summary:
         table.add_row(*row.words)
     show(Console(), table)

@@ -4,6 +4,7 @@ What computes is imported when the command runs: its help takes no compiler.
 """
 
 import json
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,14 +12,21 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from colme.cli import running
-from colme.cli.folder import Folder, Force
-from colme.cli.interruption import interruptible
-from colme.cli.progress import progress
-from colme.cli.running import Seed, Threads
+from colme.cli.running import (
+    Cluster,
+    Force,
+    Json,
+    Out,
+    Seed,
+    Threads,
+    Workers,
+    numbers,
+    run_shown,
+    said,
+    wide_console,
+    words,
+)
 from colme.cli.tables import show
-from colme.cli.values import numbers, words
-from colme.cli.workers import Cluster
 from colme.privacy.words import level
 from colme.studies import MIN_SAMPLES, RUNS, SAMPLES
 
@@ -28,15 +36,6 @@ if TYPE_CHECKING:
 
 MOST_SITES = 12
 """Sites that are printed, of the first algorithm at each epsilon; all are in the files."""
-
-Out = Annotated[
-    Path | None,
-    typer.Option(
-        help="Folder for the report and the tables. The same command resumes an interrupted study.",
-        show_default=False,
-    ),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
 def study(
@@ -98,6 +97,7 @@ def study(
     runs: Annotated[int | None, typer.Option(help=f"Runs.  {RUNS} by default.")] = None,
     seed: Seed = 1,
     threads: Threads = None,
+    workers: Workers = None,
     cluster: Cluster = None,
     force: Force = False,
     as_json: Json = False,
@@ -108,12 +108,11 @@ def study(
     Everything is computed on this machine, unless there is a --cluster: its workers receive all
     rows.
     """
-    from colme.studies import studying
-    from colme.studies.result import FILES
-    from colme.studies.runner import kept_in, work
+    from colme import plugins
+    from colme.studies.study import StudyExperiment, prepare
 
-    running.require_one(threads, cluster)
-    question = studying.prepare(
+    plugins.search_in(Path.cwd())
+    question = prepare(
         data,
         site=site,
         value=value,
@@ -129,30 +128,23 @@ def study(
         runs=runs,
         seed=seed,
     )
-    folder, kept = None, None
-    if out is not None:
-        asked = {"command": "study", **question.facts}
-        folder = Folder.claim(out, asked, results=FILES, force=force)
-        if folder.done:
-            _show_again(folder, as_json=as_json)
-            return
-        kept = kept_in(question, out)
-    if cluster is not None:
-        cluster.warn_of_rows()
-    with interruptible(kept), progress(data.name, work(question)) as report:
-        executor = None if cluster is None else cluster.executor
-        result = studying.answer(
-            question, out=out, threads=threads, executor=executor, report=report
-        )
-    paths = [] if out is None else result.save(out)
-    if folder is not None:
-        folder.finish(paths)
+    if cluster is not None and cluster.startswith("tcp://") and "//127." not in cluster:
+        warnings.warn(f"all rows are sent to {cluster}, not encrypted", stacklevel=2)
+    outcome = run_shown(
+        StudyExperiment(question),
+        data.name,
+        out=out,
+        force=force,
+        threads=threads,
+        workers=workers,
+        cluster=cluster,
+    )
     if as_json:
-        typer.echo(json.dumps(result.as_plain(), allow_nan=False))
+        typer.echo(json.dumps(outcome.result.as_plain(), allow_nan=False))
         return
-    _print(result)
-    if paths:
-        _plain_console().print("Saved", *map(str, paths))
+    _print(outcome.result)
+    if outcome.files:
+        _plain_console().print(said(outcome), *map(str, outcome.files))
 
 
 def _plain_console() -> Console:
@@ -160,27 +152,10 @@ def _plain_console() -> Console:
     return Console(soft_wrap=True, highlight=False, markup=False)
 
 
-def _show_again(folder: Folder, *, as_json: bool) -> None:
-    """Print what a finished study came to, from its files."""
-    from colme.studies.result import FILES, OBJECT
-
-    found = (folder.out / OBJECT).read_text(encoding="utf-8")
-    if as_json:
-        typer.echo(found, nl=False)
-        return
-    plain = _plain_console()
-    told = json.loads(found)
-    for text in told["warnings"]:
-        plain.print("Warning:", text)
-    for text in told["summary"]:
-        plain.print(text)
-    plain.print(folder.said, *(str(folder.out / name) for name in FILES))
-
-
 def _print(result: "StudyResult") -> None:
     from colme.studies import words as told
 
-    console, plain = running.wide_console(), _plain_console()
+    console, plain = wide_console(), _plain_console()
     plain.print(told.asked(result.question))
     for text in told.left_out(result.question, MOST_SITES):
         plain.print(text)

@@ -1,40 +1,46 @@
-"""Errors over time, from the simulator's engines: run after run, until nobody wants more."""
+"""Errors over time for the page: a simulation whose curves are shown after every run."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
-from colme.sim import study as simulator  # its door has a function `precision`, and a file
+from colme.experiment.folder import Arrays
+from colme.experiment.run import run
+from colme.experiment.statistics import BatchMean, FloatArray
 from colme.sim.scenario import Scenario
-from colme.sim.study import Batch, Stopped, Study
+from colme.sim.simulation import Simulation
 
-FloatArray = NDArray[np.float64]
-
-STRETCHES = 20
-"""Of a run: between two of them it looks whether it is still wanted."""
 FEWEST = 3
-"""Runs with a band: that of two would be thirteen standard errors wide."""
-LEVEL = 0.975
-"""Of Student's distribution: 95% bands, with as many runs as there are."""
+"""Batches with a band: that of two would be thirteen standard errors wide."""
+
+REFERENCES = {
+    "local": ("local_mse", "Local: everybody alone"),
+    "ideal": ("ideal", "Ideal of Proposition 3"),
+    "class-ideal": ("class_ideal_mse", "Ideal of the whole class"),
+}
+"""Curves that no algorithm has: their sums, and what they are called."""
+
+
+class Stopped(Exception):  # noqa: N818 (not an error)
+    """Ends a simulation whose curves nobody looks at any more."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DrawnCurve:
-    """Of one algorithm or reference: its error, or that as a multiple of Local's."""
+    """Error of one algorithm or reference, or its ratio to the error alone."""
 
     name: str
     label: str
     value: FloatArray
     margin: FloatArray | None
-    """Half the width of its 95% interval; None while there are too few runs for one."""
+    """Half the width of its 95% interval; None while there are too few batches for one."""
 
     @property
     def band(self) -> tuple[FloatArray, FloatArray] | None:
-        """As a factor to both sides, which is what a log axis shows: no error is below 0."""
+        """The interval as a factor to both sides, for a log axis: no error is below 0."""
         if self.margin is None:
             return None
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -44,7 +50,7 @@ class DrawnCurve:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Curves:
-    """After so many runs."""
+    """All curves after so many runs."""
 
     runs: int
     of: int
@@ -53,70 +59,44 @@ class Curves:
     harms: tuple[DrawnCurve, ...]
 
 
-def growing(scenario: Scenario, stop: threading.Event) -> Iterator[Curves]:
-    """Curves of all runs so far, after each; raises `Stopped` soon after `stop` is set."""
-    study = Study(scenario, scenario.graph.degrees[0])
-    names = [table.label for table in scenario.algorithms]
-    parts: list[dict[str, FloatArray]] = []
-    for first in range(0, scenario.runs, study.lanes):
-        runs = min(study.lanes, scenario.runs - first)
-        parts.append(_run(study, first, runs, stop))
-        yield _summed_up(names, study.recorded, parts, scenario.runs // study.lanes)
+def draw_growing(scenario: Scenario, stop: threading.Event, show: Callable[[Curves], None]) -> None:
+    """Show the curves of all runs so far, after each; raise `Stopped` soon after `stop` is set."""
+    simulation = Simulation(scenario)
 
-
-def _run(study: Study, first: int, runs: int, stop: threading.Event) -> dict[str, FloatArray]:
-    rounds = study.scenario.rounds
-    batch = Batch(study, first, runs, simulator.precision(study.scenario))
-    stride = max(1, rounds // STRETCHES)
-    for start in range(1, rounds + 1, stride):
+    def report(_: int) -> None:
         if stop.is_set():
             raise Stopped
-        batch.advance(start, min(start + stride - 1, rounds))
-    sums = batch.sums()
-    return {
-        "mse": sums["mse"] / runs,
-        "local": sums["local_mse"] / runs,
-        "class ideal": sums["class_ideal_mse"] / runs,
-        "ideal": sums["ideal"] / runs / study.recorded,
-    }
+
+    def finished(parts: Sequence[Arrays]) -> None:
+        report(0)
+        show(_curves(simulation, parts))
+
+    run(simulation, threads=1, report=report, finished=finished)
 
 
-def _summed_up(
-    names: list[str], rounds: NDArray[np.int64], parts: list[dict[str, FloatArray]], of: int
-) -> Curves:
-    every = {name: np.array([part[name] for part in parts]) for name in parts[0]}
-    local = every["local"]
-    algorithms = {name: every["mse"][:, number] for number, name in enumerate(names)}
-    references = {
-        "local": (local, "Local: everybody alone"),
-        "ideal": (every["ideal"], "Ideal of Proposition 3"),
-        "class-ideal": (every["class ideal"], "Ideal of the whole class"),
-    }
-    errors = [_mean(name, name, values) for name, values in algorithms.items()]
-    errors += [_mean(name, label, values) for name, (values, label) in references.items()]
-    harms = [_ratio(name, name, values, local) for name, values in algorithms.items()]
-    harms += [
-        _ratio(name, label, values, local)
-        for name, (values, label) in references.items()
-        if name != "local"
-    ]
-    return Curves(len(parts), of, rounds, tuple(errors), tuple(harms))
+def _curves(simulation: Simulation, parts: Sequence[Arrays]) -> Curves:
+    recorded = simulation.prepared(0).recorded
+    sums = {name: np.array([part[name] for part in parts]) for name in parts[0]}
+    sums["ideal"] = sums["ideal"][:, None] / recorded
+    runs, local = sums["runs"], sums["local_mse"]
+    labels = [table.label for table in simulation.scenario.algorithms]
+    curves = {name: (sums["mse"][:, number], name) for number, name in enumerate(labels)}
+    curves |= {name: (sums[of], label) for name, (of, label) in REFERENCES.items()}
+    return Curves(
+        runs=int(runs.sum()),
+        of=simulation.scenario.runs,
+        rounds=recorded,
+        errors=tuple(
+            _drawn(name, label, BatchMean(above, runs)) for name, (above, label) in curves.items()
+        ),
+        harms=tuple(
+            _drawn(name, label, BatchMean(above, local))
+            for name, (above, label) in curves.items()
+            if name != "local"
+        ),
+    )
 
 
-def _mean(name: str, label: str, values: FloatArray) -> DrawnCurve:
-    return DrawnCurve(name, label, values.mean(axis=0), _margin(values))
-
-
-def _ratio(name: str, label: str, values: FloatArray, local: FloatArray) -> DrawnCurve:
-    """Of totals. Both are of the same data, so what they have in common is no uncertainty."""
-    ratio = values.sum(axis=0) / local.sum(axis=0)
-    return DrawnCurve(name, label, ratio, _margin((values - ratio * local) / local.mean(axis=0)))
-
-
-def _margin(values: FloatArray) -> FloatArray | None:
-    """95%: every row is a run on a graph of its own, so rows are independent."""
-    runs = len(values)
-    if runs < FEWEST:
-        return None
-    spread = values.std(axis=0, ddof=1) / runs**0.5
-    return np.asarray(stats.t.ppf(LEVEL, runs - 1) * spread)
+def _drawn(name: str, label: str, mean: BatchMean) -> DrawnCurve:
+    enough = len(mean.above) >= FEWEST
+    return DrawnCurve(name, label, mean.value, mean.margin if enough else None)

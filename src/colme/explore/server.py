@@ -20,7 +20,7 @@ from colme.config import validated
 from colme.errors import ColmeError, ConfigError
 from colme.explore.choices import Choices, as_toml, fitted
 from colme.explore.session import Session
-from colme.pages import HEADERS, Asset, assets, is_own_host, is_own_origin
+from colme.pages.assets import HEADERS, Asset, assets, is_own_host, is_own_origin
 
 HOST = "127.0.0.1"
 LARGEST_MESSAGE = 2**14

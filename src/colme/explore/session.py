@@ -14,14 +14,11 @@ from numpy.typing import NDArray
 
 from colme.config import validated
 from colme.errors import ColmeError, ConfigError
-from colme.explore.beliefs import Beliefs
 from colme.explore.choices import Choices, fitted
-from colme.explore.curves import Curves, DrawnCurve, growing
-from colme.explore.society import MOST_ROUNDS, Letter, Society
-from colme.sim.study import Stopped
+from colme.explore.curves import Curves, DrawnCurve, Stopped, draw_growing
+from colme.explore.society import MOST_ROUNDS, Beliefs, Letter, Society
 
 Shown = Mapping[str, Any]
-Show = Callable[[Shown], None]
 
 ASKED_AT_ONCE = 16
 """Agents that are asked for their answer after each round while it plays; all where it rests."""
@@ -128,10 +125,7 @@ class Session:
 
         try:
             with _ONE_AT_A_TIME:
-                for curves in growing(choices.scenario(), stop):
-                    if stop.is_set():
-                        return
-                    show(_curves_shown(curves))
+                draw_growing(choices.scenario(), stop, lambda curves: show(_curves_shown(curves)))
         except Stopped:
             pass
         except ColmeError as error:

@@ -8,7 +8,7 @@ from math import inf
 from typing import Self
 
 from colme.node.config import NodeConfig
-from colme.node.wire import Standing
+from colme.node.wire.codec import Standing
 from colme.protocol.messages import RoundMessage
 
 NEVER = Standing(epoch=0, round=0)

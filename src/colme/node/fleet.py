@@ -19,8 +19,9 @@ from colme.algorithms import ALGORITHMS, ALIASES, resolved
 from colme.errors import ConfigError, NetworkError, NodeError, one_of
 from colme.graph import Graph
 from colme.node.config import NodeConfig
-from colme.node.owner import OwnerClient, Status
-from colme.node.trust import Identity
+from colme.node.owner.client import OwnerClient
+from colme.node.owner.status import Status
+from colme.node.trust.identity import Identity
 from colme.protocol.rounds.paper import Paper
 from colme.sim.graphs import random_classes, random_regular
 

@@ -18,8 +18,10 @@ from starlette.routing import Route
 
 from colme.errors import NodeError
 from colme.node.fleet import Member, Plan
-from colme.node.owner import LocalOnly, OwnerClient, page_routes
-from colme.pages import CHARTS, STYLES
+from colme.node.owner.client import OwnerClient
+from colme.node.owner.gate import LocalOnly
+from colme.node.owner.page import page_routes
+from colme.pages.assets import CHARTS, STYLES
 
 FLEET_SHELL = "fleet/page.html"
 FLEET_PARTS = (*STYLES, *CHARTS, "components/elements.js", "owner/page.css", "fleet/page.js")

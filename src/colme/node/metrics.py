@@ -15,7 +15,7 @@ from prometheus_client import (
 
 from colme.errors import LocalProtocolError
 from colme.node.log import lines_dropped
-from colme.node.wire import Reason
+from colme.node.wire.codec import Reason
 from colme.protocol.rounds.state import Phase
 
 COMMIT_SECONDS = (0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)

@@ -3,10 +3,14 @@
 async with Node("node.toml") as node:
     node.observe(0.3)
     print((await node.estimate()).value)
+
+Before a node starts, its state must be fit for it: what its owner says of the state, and feeds it,
+is true of it. Then there is a driver (of rounds, or of a board), and an intake that takes a feed's
+samples into the state.
 """
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -15,32 +19,180 @@ from typing import Any, Self
 
 from structlog.typing import FilteringBoundLogger
 
-from colme.errors import LocalProtocolError
+from colme.errors import ConfigError, LocalProtocolError, SampleError, StoreError
+from colme.network import NoiseSource
+from colme.node.boards import BoardsDriver, Speakers
 from colme.node.config import NodeConfig, SyntheticSource
-from colme.node.contact import Contact
-from colme.node.drivers import make_driver
+from colme.node.contact import Contact, Contacts
 from colme.node.driving import AgentDriver
-from colme.node.fit import require_empty
-from colme.node.intake import Intake
 from colme.node.log import logger
 from colme.node.metrics import Metrics
-from colme.node.owner import (
-    Answer,
-    Answering,
-    NeighbourStatus,
-    OwnerServer,
-    SampleCounts,
-    Status,
-    owner_token,
-)
-from colme.node.samples import FirstLines, first_marks, make_feed, make_noise
-from colme.node.session import Admission, Agreement, Neighbourhood
-from colme.node.state import Store
-from colme.node.tasks import running
-from colme.node.trust import Identity, Trust, signing_settings
-from colme.node.wire import Reason
+from colme.node.owner.answer import Answering
+from colme.node.owner.server import OwnerServer
+from colme.node.owner.status import Answer, NeighbourStatus, SampleCounts, Status
+from colme.node.owner.token import owner_token
+from colme.node.rounds import Driver, make_pacing
+from colme.node.samples.feeds import Feed, Synthetic, make_feed, make_noise
+from colme.node.samples.first_lines import FirstLines, first_marks
+from colme.node.session.admission import Admission, Agreement
+from colme.node.session.neighbourhood import Neighbourhood, running
+from colme.node.state import REPEATABLE, Store, replaced_in
+from colme.node.trust.identity import Identity
+from colme.node.trust.tls import Trust, signing_settings
+from colme.node.wire.codec import Reason
 from colme.privacy.ledger import Ledger
-from colme.protocol.board.entry import Proof
+from colme.protocol.board.record import Proof, origin_of_key
+from colme.protocol.messages import Message
+from colme.protocol.settings import Settings
+
+
+def require_empty(store: Store) -> None:
+    """A loss is believed by a state that has neither samples nor a place in any file.
+
+    A place that a start without the word has stored says nothing of what was read before.
+    """
+    if store.taken or store.marks.keys() - {REPEATABLE}:
+        folder = store.folder
+        begun = store.taken or store.floor
+        expected = (
+            "an empty state: only what was lost can be begun anew. "
+            f"{'If this is not the newest, move' if begun else 'Move'} {folder} away, whole, "
+            f"and say it again{'; else start without it' if begun else ''}"
+            f"{replaced_in(folder)}"
+        )
+        seen = f"the state in {folder}, which has begun with samples or a file"
+        raise ConfigError("--state-lost", seen, expected)
+
+
+def noise_mark(config: NodeConfig, store: Store) -> dict[str, int]:
+    """Noise that can be repeated must never meet real samples, not even in an old state.
+
+    So a state has one kind from its first commit on, whether or not it took a sample in: those
+    that a later start takes in may wait for their noise until yet another.
+    """
+    source = config.source
+    repeatable = isinstance(source, SyntheticSource) and source.noise_seed is not None
+    real = bool(store.marks.keys() - {REPEATABLE})  # Places in files: real samples came.
+    before = store.marks.get(REPEATABLE, 0 if store.taken else None)
+    if (before is not None and before != repeatable) or (real and repeatable):
+        seen = f"{source.kind}, with {'repeatable' if repeatable else 'secure'} noise"
+        whose = "a trial" if repeatable else "real samples"
+        expected = f"a state of its own for {whose}: the one in {store.folder} is not"
+        raise ConfigError("source", seen, expected)
+    return {REPEATABLE: int(repeatable)}
+
+
+def make_driver(
+    config: NodeConfig,
+    settings: Settings,
+    store: Store,
+    peers: Contacts,
+    *,
+    noise: NoiseSource,
+    post: Callable[[str, Message], None],
+    greet: Callable[[], None],
+    state_lost: bool,
+    metrics: Metrics,
+    clock_jumped: Callable[[float], None],
+    fail: Callable[[BaseException], None],
+) -> AgentDriver:
+    """One for this configuration, which has not begun."""
+    source = config.source
+    supply = Synthetic(source).samples if isinstance(source, SyntheticSource) else None
+    marks = noise_mark(config, store)
+    if config.agreed.in_rounds:
+        return Driver(
+            settings,
+            store,
+            peers,
+            noise=noise,
+            supply=supply or (lambda _: ()),
+            post=post,
+            greet=greet,
+            pacing=make_pacing(config, clock_jumped),
+            deadline=config.deadline,
+            last_round=config.pace.last_round,
+            metrics=metrics,
+            fail=fail,
+            marks=marks,
+        )
+    return BoardsDriver(
+        settings,
+        store,
+        peers,
+        noise=noise,
+        supply=supply,
+        post=post,
+        interval=config.pace.interval,
+        last_tick=config.pace.last_round,
+        speakers=_speakers(config, settings),
+        state_lost=state_lost,
+        metrics=metrics,
+        fail=fail,
+        marks=marks,
+    )
+
+
+def _speakers(config: NodeConfig, settings: Settings) -> Speakers:
+    identity = settings.signs_as
+    known = [origin_of_key(identity.key), *map(identity.origin_of, settings.neighbours)]
+    return Speakers(
+        behind=config.origins.behind,
+        roster=config.origins.roster,
+        known=[origin for origin in known if origin is not None],
+    )
+
+
+PAUSE = 0.5
+"""Seconds after which a source looks again whether the disk works."""
+
+
+class Intake:
+    """Takes in what a feed brings, as soon as the state is known to be the newest.
+
+    A sample counts once it is stored, whatever the disk does.
+    """
+
+    def __init__(
+        self,
+        driver: AgentDriver,
+        neighbourhood: Neighbourhood,
+        store: Store,
+        log: FilteringBoundLogger,
+    ) -> None:
+        self._driver = driver
+        self._neighbourhood = neighbourhood
+        self._store = store
+        self._log = log
+        self.trouble: str | None = None
+        """Why the source has stopped."""
+
+    async def run(self, feed: Feed, begin: Mapping[str, int]) -> None:
+        """Until the feed ends; `begin` are the places where it begins, if they are new."""
+        if self._neighbourhood.unsure:
+            await self._neighbourhood.joined.wait()
+        if begin:
+            # Stored before the first line is read: from now on this state knows the file.
+            await self._take_once_stored([], begin)
+        try:
+            await feed.run(self._take_once_stored)
+        except SampleError as error:
+            self.trouble = str(error)
+            self._log.error("the source has stopped", why=str(error))
+        else:
+            self._log.info("the source has ended")
+
+    async def _take_once_stored(self, samples: Sequence[float], marks: Mapping[str, int]) -> None:
+        """A source waits while the disk fails, and goes on after what is stored."""
+        while True:
+            try:
+                return await self._driver.observe(samples, marks)
+            except StoreError:
+                while self._driver.trouble is not None:
+                    await asyncio.sleep(PAUSE)
+            # A commit that failed may be on the disk after all.
+            if marks and marks.items() <= self._store.marks.items():
+                return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

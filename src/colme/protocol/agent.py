@@ -17,7 +17,7 @@ from colme.errors import ConfigError, LocalProtocolError
 from colme.protocol import snapshot
 from colme.protocol.events import EVERYTHING, Effects, Estimate, Event, Observe, Part
 from colme.protocol.own_data import Counts, OwnData
-from colme.protocol.relay.exchange import BoardExchange
+from colme.protocol.relay import BoardExchange
 from colme.protocol.rounds.exchange import Rounds
 from colme.protocol.rounds.state import Phase
 from colme.protocol.settings import Settings

@@ -23,14 +23,14 @@ def systems_over_time(datasets: Mapping[str, xr.Dataset]) -> Figure:
     told: dict[str, Line2D] = {}
     for (error, close), data in zip(panels, datasets.values(), strict=True):
         end = data.isel(degree=0)
+        error.set_yscale("log")
         for algorithm in _references_first([str(name) for name in end.algorithm.values]):
             for epsilon in distinct_levels(end, algorithm):
                 cell = end.sel(algorithm=algorithm, epsilon=epsilon)
                 pen = look.of(algorithm, epsilon)
-                style.draw(error, cell.t, cell.mse, pen, cell.mse_se)
+                style.draw(error, cell.t, cell.mse, pen, style.margin_of(cell, "mse"))
                 style.draw(close, cell.t, cell.within_tolerance, pen)
                 told.setdefault(pen.label, pen.handle())
-        error.set_yscale("log")
         error.set_ylabel("Average MSE")
         error.set_title(_setting(data))
         close.set_title(f"Agents within {_tolerance(data):g} of their true mean")

@@ -46,13 +46,13 @@ def _draw(
     panel: Axes, data: xr.Dataset, colours: Sequence[object], lines: dict[str, object]
 ) -> None:
     t = data.t.values
-    style.draw(panel, t, data.mse_local, LOCAL, data.mse_local_se)
+    panel.set_yscale("log")
+    style.draw(panel, t, data.mse_local, LOCAL, style.margin_of(data, "mse_local"))
     style.draw(panel, t, data.mse_ideal, IDEAL)
     for level, colour in enumerate(colours):
         for name, line in lines.items():
             cell = data.isel(epsilon=level).sel(algorithm=name)
-            style.draw(panel, t, cell.mse, Pen(colour, line, 1.4), cell.mse_se)
-    panel.set_yscale("log")
+            style.draw(panel, t, cell.mse, Pen(colour, line, 1.4), style.margin_of(cell, "mse"))
     panel.set_xlabel("Time t (samples of each agent)")
     panel.set_xlim(0, t[-1])
     panel.xaxis.set_major_formatter("{x:,.0f}")

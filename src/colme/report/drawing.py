@@ -187,6 +187,7 @@ def _title(data: xr.Dataset, degree: float, one: int | None) -> str:
 
 def _draw(panel: Axes, data: xr.Dataset, drawing: Drawing, look: _Look) -> None:
     t, quantity = data.t.values, drawing.quantity
+    panel.set_yscale(drawing.y or ("log" if quantity in _ALONE else "linear"))
     alone = data[_ALONE[quantity]] if quantity in _ALONE else None
     _draw_references(panel, data, drawing)
     for level in range(len(look.epsilons)):
@@ -202,11 +203,10 @@ def _draw(panel: Axes, data: xr.Dataset, drawing: Drawing, look: _Look) -> None:
             # Of many, errors are averaged before they are compared, as everywhere.
             middle = cell.mean(each)
             middle = middle if unit is None else middle / unit.mean(each)
-            error = data.get(f"{quantity}_se")
-            error = None if error is None else error.isel(place)
-            error = error if error is None or unit is None else error / unit
-            style.draw(panel, t, middle, pen, error)
-    panel.set_yscale(drawing.y or ("log" if quantity in _ALONE else "linear"))
+            margin = style.margin_of(data, quantity)
+            margin = None if margin is None else margin.isel(place)
+            margin = margin if margin is None or unit is None else margin / unit
+            style.draw(panel, t, middle, pen, margin)
     if drawing.over_local:
         panel.yaxis.set_major_formatter("{x:,g}")
     if drawing.x == "log":
@@ -241,7 +241,7 @@ def _draw_references(panel: Axes, data: xr.Dataset, drawing: Drawing) -> None:
             style.draw(panel, t, data.mse_ideal / data.mse_local, IDEAL)
         return
     if quantity == "mse":
-        style.draw(panel, t, data.mse_local, LOCAL, data.mse_local_se)
+        style.draw(panel, t, data.mse_local, LOCAL, style.margin_of(data, "mse_local"))
         style.draw(panel, t, data.mse_ideal, IDEAL)
         return
     alone = data[_ALONE[quantity]].isel(algorithm=-1, epsilon=0)

@@ -5,7 +5,8 @@ from math import sqrt
 
 from matplotlib.figure import Figure
 
-from colme.plan.forecast import PAYS, Forecast
+from colme.experiment.statistics import student_factor
+from colme.plan.forecast import BOARDS, PAYS, Forecast
 from colme.report import style
 from colme.report.style import LOCAL
 
@@ -14,18 +15,18 @@ def over_samples(forecasts: Sequence[Forecast]) -> Figure:
     """A curve for each algorithm, but where it is worse than alone by an unknown factor."""
     figure = Figure(figsize=(9.4, 4.9), layout="constrained")
     panel = figure.subplots()
+    panel.set_yscale("log")
     style.level_line(panel, LOCAL)
     pens = style.pens([one.algorithm for one in forecasts])
     for one in forecasts:
         pen = pens[one.algorithm]
         samples = [point.samples for point in one.curve]
-        errors = [point.standard_error for point in one.curve]
+        margins = [float(student_factor(BOARDS)) * point.standard_error for point in one.curve]
         ratio = [point.ratio for point in one.curve]
-        style.draw(panel, samples, ratio, pen, errors)
+        style.draw(panel, samples, ratio, pen, margins)
         panel.plot(samples, ratio, "o", color=pen.colour, ms=4)  # one point alone is no line
         if one.pays_from is not None:
             panel.plot([one.pays_from], [PAYS], color=pen.colour, marker="v", ms=9, clip_on=False)
-    panel.set_yscale("log")
     style.log_time(panel, [point.samples for point in forecasts[0].curve])
     panel.yaxis.set_major_formatter("{x:g}")
     panel.set_ylim(top=max(panel.get_ylim()[1], sqrt(2)))

@@ -16,10 +16,14 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from numpy.typing import ArrayLike
 
+from colme.experiment.statistics import student_factor
 from colme.privacy.words import level
 
-BAND = 1.96
-"""Standard errors on each side of a curve: 95%."""
+WIDEST = 4.0
+"""Logarithm of the widest band on a log axis, to either side."""
+
+FEWEST_BATCHES = 8
+"""Batches of a result that does not say how many: earlier versions made at least so many."""
 
 _LETTERS = 11
 """Of a title, that an inch has room for."""
@@ -80,14 +84,37 @@ def colours(epsilons: Sequence[float]) -> list[Any]:
     return [colormaps["plasma"](place) for place in places[: len(epsilons)]]
 
 
-def draw(panel: Axes, x: ArrayLike, y: ArrayLike, pen: Pen, error: ArrayLike | None = None) -> None:
-    """A curve, with its 95% band where an error is known."""
+def draw(
+    panel: Axes, x: ArrayLike, y: ArrayLike, pen: Pen, margin: ArrayLike | None = None
+) -> None:
+    """Draw a curve and, if half the width of its 95% interval is known, a band.
+
+    The axis must have its scale already: on a log axis, where no value is below 0, the band is a
+    factor to both sides.
+    """
     values = np.asarray(y, dtype=np.float64)
     panel.plot(x, values, color=pen.colour, linestyle=pen.line, lw=pen.width)
-    if error is not None:
-        margin = BAND * np.nan_to_num(np.asarray(error, dtype=np.float64))
-        low = np.maximum(values - margin, values / 3)  # a log axis has no room for less
-        panel.fill_between(x, low, values + margin, color=pen.colour, alpha=0.18, lw=0)
+    if margin is None:
+        return
+    half = np.nan_to_num(np.asarray(margin, dtype=np.float64))
+    low, high = values - half, values + half
+    if panel.get_yscale() == "log":
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            factor = np.exp(np.minimum(half / values, WIDEST))
+        low, high = values / factor, values * factor
+    panel.fill_between(x, low, high, color=pen.colour, alpha=0.18, lw=0)
+
+
+def margin_of(data: xr.Dataset, quantity: str) -> xr.DataArray | None:
+    """Return half the width of a quantity's 95% interval; None if its error is not known.
+
+    Intervals are Student's, over as many batches as the result has.
+    """
+    error = data.get(f"{quantity}_se")
+    if error is None:
+        return None
+    batches = int(data.attrs.get("batches", FEWEST_BATCHES))
+    return error * float(student_factor(min(batches, int(data.attrs.get("runs", batches)))))
 
 
 def level_line(panel: Axes, pen: Pen) -> None:

@@ -2,7 +2,18 @@
 
 from collections.abc import Callable, Iterable
 
-from colme.rules.addition import added
+
+def added(values: Iterable[float]) -> float:
+    """Sum that has the same bits wherever it is computed: one after the other, each sum rounded.
+
+    Python's own `sum` does so up to 3.11, and carries what rounding loses from 3.12 on: agents that
+    go on under a newer Python, and the compiled kernel, would differ from it in the last bit.
+    """
+    total = 0.0
+    for value in values:
+        total += value
+    return total
+
 
 AlphaSchedule = Callable[[int], float]
 """alpha as a function of the rounds since the agent's last topology change, from 1."""

@@ -1,7 +1,8 @@
-"""Studies of one's own data: how much would each site gain by collaborating, and when?
+"""Studies of a table of rows: how much would each site gain by collaborating, and when?
 
-`studying`: `study` (also `colme.study`), and its two steps `prepare` and `answer`. `result`:
-`StudyResult`, for people and for programs. `inquiry`: the validated question.
+- `read`, `sites`, `inquiry`: rows, sites and the validated question
+- `study`: `colme.study`, and the experiment behind it; `feeds`: what sites are fed
+- `findings`: who gains; `result`, `page`, `words`, `figures`: how it is told
 
 Defaults are here so that the help of the command line need not import the simulator.
 """

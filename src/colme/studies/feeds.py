@@ -1,47 +1,53 @@
-"""What sites are fed in each run, as running means, and what their answers are held against."""
+"""What sites are fed in each run, as running means, and what their answers are compared with.
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable
+To feed something else, subclass `SiteFeed` in a file of your own and pass it to `colme.study` as
+`mode`.
+"""
+
+from collections.abc import Sequence
 
 import numpy as np
 
 from colme.experiment.streams import RandomStream, generator
-from colme.graph import IntArray
+from colme.sim.engines import World
+from colme.sim.feeds import Given
 from colme.studies.inquiry import Inquiry, fed_rows
 from colme.studies.sites import FloatArray
 
 
-class SiteFeed(ABC):
-    """Of the runs of one batch. Everything is relative to the midpoint of the bounds."""
+class SiteFeed(Given):
+    """The rows of one batch of runs. Everything is relative to the midpoint of the bounds."""
 
-    truth: FloatArray
-    """[sites, runs]"""
     blur: FloatArray
-    """[sites, runs]: the variance of that truth, where it is an estimate itself."""
+    """[sites, runs]: the variance of the truth; 0 if it is not an estimate itself."""
 
-    @abstractmethod
-    def take(self, first: int, last: int) -> FloatArray:
-        """[rounds, sites, runs]: means of all samples so far, in the rounds first .. last."""
+    def __init__(
+        self, question: Inquiry, world: World, noise: Sequence[np.random.Generator]
+    ) -> None:
+        super().__init__(world, noise)
+        self.question = question
 
 
 class Resampled(SiteFeed):
     """A row of its own, drawn with replacement, for every site in every round."""
 
-    def __init__(self, question: Inquiry, numbers: range) -> None:
+    def __init__(
+        self, question: Inquiry, world: World, noise: Sequence[np.random.Generator]
+    ) -> None:
+        super().__init__(question, world, noise)
         sites = question.sites
         self._flat = np.concatenate(sites.values) - sites.midpoint
         self._sizes = sites.counts
         self._starts = np.cumsum(self._sizes) - self._sizes
         self._generators = [
-            generator(question.seed, RandomStream.STUDY_ROWS, number) for number in numbers
+            generator(question.seed, RandomStream.STUDY_ROWS, number) for number in world.numbers
         ]
-        shape = len(sites.names), len(numbers)
-        self._total = np.zeros(shape)
-        self.truth = np.repeat(sites.means[:, None] - sites.midpoint, len(numbers), axis=1)
-        self.blur = np.zeros(shape)
+        self.truth = world.truth_at(0)
+        self.blur = np.zeros(self.truth.shape)
+        self._total = np.zeros(self.truth.shape)
 
-    def take(self, first: int, last: int) -> FloatArray:
-        """The rounds follow those taken before."""
+    def means(self, first: int, last: int) -> FloatArray:
+        """Draw the rounds first .. last, which follow those drawn before."""
         counts = np.arange(first, last + 1)
         taken = np.empty((counts.size, *self._total.shape))
         for run, lots in enumerate(self._generators):
@@ -56,10 +62,10 @@ class Replayed(SiteFeed):
     """A random half of each site's rows in their order; the truth is the mean of the others."""
 
     def __init__(
-        self, question: Inquiry, numbers: range, counts: Callable[[int], IntArray]
+        self, question: Inquiry, world: World, noise: Sequence[np.random.Generator]
     ) -> None:
-        sites = question.sites
-        self._counts = counts
+        super().__init__(question, world, noise)
+        sites, numbers = question.sites, world.numbers
         fed = fed_rows(sites.counts)
         self._starts = np.cumsum(fed) - fed
         shape = len(sites.names), len(numbers)
@@ -76,7 +82,11 @@ class Replayed(SiteFeed):
                 self.truth[a, run] = held.mean()
                 self.blur[a, run] = held.var(ddof=1) / held.size
 
-    def take(self, first: int, last: int) -> FloatArray:
-        """Any rounds."""
-        counts = np.array([self._counts(t) for t in range(first, last + 1)])
+    def means(self, first: int, last: int) -> FloatArray:
+        """Return any rounds."""
+        counts = self.world.counts_in(range(first, last + 1))
         return np.asarray(self._totals[self._starts + counts - 1] / counts[:, :, None])
+
+
+FEEDS: dict[str, type[SiteFeed]] = {"resample": Resampled, "replay": Replayed}
+"""By mode."""

@@ -6,15 +6,12 @@ from math import nan
 from typing import Literal
 
 import numpy as np
-from scipy.special import stdtrit
 
+from colme.experiment.folder import Arrays
+from colme.experiment.statistics import BatchMean
 from colme.graph import IntArray
 from colme.studies.inquiry import Inquiry, fed_rows, recorded
-from colme.studies.playing import Part
 from colme.studies.sites import FloatArray
-
-CLEAR = 0.975
-"""Of chance differences that lie below what is called a loss; as many lie above a gain."""
 
 ENOUGH = 4
 """Runs, of many in which a site took its turn, from which on its gain is told."""
@@ -33,6 +30,8 @@ class Curve:
     mse_over_local: tuple[float, ...]
     """Both averaged over sites and runs, then divided: below 1 it pays."""
     standard_error: tuple[float, ...]
+    margin: tuple[float, ...]
+    """Half the width of the 95% interval."""
     gained: tuple[int, ...]
     """Sites whose error is clearly smaller than alone, at each count."""
     lost: tuple[int, ...]
@@ -76,9 +75,12 @@ class Findings:
     sites: tuple[SiteResult, ...]
 
 
-def findings(question: Inquiry, parts: Sequence[Part]) -> Findings:
+def findings(question: Inquiry, parts: Sequence[Arrays]) -> Findings:
     """From all batches. Runs of one batch share a graph: error bars are over batches."""
-    batch = np.repeat(np.arange(len(parts)), [part["alone"].shape[-1] for part in parts])
+    sizes = [part["alone"].shape[-1] for part in parts]
+    batch = np.repeat(np.arange(len(parts)), sizes)
+    # Where all runs have the same graph, a site's runs are independent, and are more than batches.
+    unit = batch if question.links.degree is not None else np.arange(batch.size)
     joined = {name: np.concatenate([part[name] for part in parts], axis=-1) for name in parts[0]}
     samples, own = _samples(question), _own_samples(question)
     curves, sites = [], []
@@ -90,15 +92,15 @@ def findings(question: Inquiry, parts: Sequence[Part]) -> Findings:
             # A truth that is an estimate is wrong itself, by as much in both.
             blur = np.where(asked, joined["blur"], nan)
             paired = _Paired(error - blur, alone - blur)
-            verdicts = paired.verdicts()
-            ratio, standard_error = paired.ratio(batch)
+            verdicts, ratio = paired.verdicts(unit), paired.ratio(batch)
             curves.append(
                 Curve(
                     algorithm=table.label,
                     epsilon=epsilon,
                     samples=tuple(samples.tolist()),
-                    mse_over_local=tuple(ratio.tolist()),
-                    standard_error=tuple(standard_error.tolist()),
+                    mse_over_local=tuple(ratio.value.tolist()),
+                    standard_error=tuple(ratio.error.tolist()),
+                    margin=tuple(ratio.margin.tolist()),
                     gained=tuple(int(count) for count in (verdicts < 0).sum(axis=1)),
                     lost=tuple(int(count) for count in (verdicts > 0).sum(axis=1)),
                 )
@@ -136,62 +138,42 @@ _WORDS: dict[int, Verdict] = {-1: "gained", 0: "even", 1: "lost"}
 
 
 class _Paired:
-    """Squared errors together and alone, [counts, sites, runs] of the same runs. NaN: not asked."""
+    """Squared errors together and alone, [counts, sites, runs]; NaN if not evaluated."""
 
     def __init__(self, together: FloatArray, alone: FloatArray) -> None:
         self._together, self._alone = together, alone
         self.runs: IntArray = (~np.isnan(together)).sum(axis=-1)
-        """[counts, sites]: in which a site was asked."""
+        """[counts, sites]: runs in which a site was evaluated."""
 
-    def ratio(self, batch: IntArray) -> tuple[FloatArray, FloatArray]:
-        """[counts]: of the means over sites and runs, and its standard error over batches."""
-        batches = int(batch[-1]) + 1
-        both = []
-        for values in (self._together, self._alone):
-            per_run = np.nanmean(values, axis=1)
-            both.append(np.array([np.bincount(batch, one, batches) for one in per_run]))
-        together, alone = both
-        whole = alone.sum(axis=1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.where(whole > 0, together.sum(axis=1) / whole, 1.0)
-            left = together - ratio[:, None] * alone
-            # Of a ratio of two means: what is left of the one after the other (delta method).
-            scale = batches / (batches - 1) if batches > 1 else nan
-            error = np.sqrt(scale * (left**2).sum(axis=1)) / whole
-        return ratio, np.where(whole > 0, error, 0.0)
+    def ratio(self, batch: IntArray) -> BatchMean:
+        """Return the ratio of means over sites and runs, [counts]; NaN if none can be told.
 
-    def verdicts(self) -> IntArray:
+        Alone, a site's error less that of a truth which is an estimate may not be positive.
+        """
+        ratio = BatchMean.of_groups(
+            np.nanmean(self._together, axis=1), np.nanmean(self._alone, axis=1), batch
+        )
+        return ratio.where(ratio.below.sum(axis=0) > 0)
+
+    def verdicts(self, batch: IntArray) -> IntArray:
         """[counts, sites]: -1 where the error is clearly smaller than alone, 1 where larger."""
         difference = self._together - self._alone
-        runs = self.runs
-        mean = _mean(difference)
-        squares = _mean((difference - mean[..., None]) ** 2)
-        standard_error = np.sqrt(squares / np.maximum(runs - 1, 1))
-        with np.errstate(invalid="ignore"):
-            clear = np.abs(mean) > stdtrit(np.maximum(runs - 1, 1), CLEAR) * standard_error
-        clear &= runs > 1
-        return np.asarray(np.where(clear, np.sign(np.nan_to_num(mean)), 0.0), np.int64)
+        return BatchMean.of_groups(difference, np.ones(difference.shape), batch).clear(than=0.0)
 
     def gains(self) -> FloatArray:
-        """[counts, sites]: NaN where nothing can be said."""
-        together, alone = (self._squares(values) for values in (self._together, self._alone))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            gains = 1 - together / alone
+        """[counts, sites]: NaN if unknown. Both errors have to be positive to be compared."""
+        together, alone = _mean(self._together), _mean(self._alone)
         # A site whose rows are all the same has nothing to gain, and lost nothing.
         same = (self._together == self._alone).all(axis=-1)
-        gains = np.where(alone > 0, gains, np.where(same, 0.0, nan))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            gains = np.where((together > 0) & (alone > 0), 1 - together / alone, nan)
+        gains = np.where(same & (alone == 0), 0.0, gains)
         return np.where(self.runs >= min(ENOUGH, self._together.shape[-1]), gains, nan)
 
     def root_mean_squares(self) -> tuple[FloatArray, FloatArray]:
-        """[sites] each, at the last count."""
-        together, alone = (
-            np.sqrt(self._squares(values[-1])) for values in (self._together, self._alone)
-        )
-        return together, alone
-
-    def _squares(self, values: FloatArray) -> FloatArray:
-        """Means over runs. What a truth's own error leaves below zero is zero."""
-        return np.maximum(_mean(values), 0.0)
+        """[sites] each, at the last count; NaN where a truth's own error leaves less than zero."""
+        with np.errstate(invalid="ignore"):
+            return np.sqrt(_mean(self._together[-1])), np.sqrt(_mean(self._alone[-1]))
 
 
 def _mean(values: FloatArray) -> FloatArray:

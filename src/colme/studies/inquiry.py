@@ -5,12 +5,12 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 from pydantic import Field
 
-from colme import __version__
+from colme import plugins
 from colme.config import Table, validated
 from colme.errors import ConfigError, one_of
 from colme.graph import IntArray
@@ -20,7 +20,7 @@ from colme.sim.scenario import AnyAlgorithm
 from colme.studies import RUNS, SAMPLES
 from colme.studies.sites import FloatArray, Links, Sites
 
-Mode = Literal["resample", "replay"]
+MODES = ("resample", "replay")
 
 ASKED = 150
 """Sites up to which every one answers in every run; of more, as many at a time, in turn: an answer
@@ -37,7 +37,8 @@ class Inquiry:
 
     sites: Sites
     links: Links
-    mode: Mode
+    mode: str
+    """One of `MODES`, or the name of a custom feed."""
     epsilons: tuple[float, ...]
     algorithms: tuple[AlgorithmTable, ...]
     runs: int
@@ -52,24 +53,20 @@ class Inquiry:
         for values in self.sites.values:
             rows.update(values.tobytes())
         edges = self.links.edges
+        algorithms = [json.loads(table.model_dump_json()) for table in self.algorithms]
         return {
             "rows": rows.hexdigest()[:16],
             "bounds": list(self.sites.bounds),
             "degree": self.links.degree,
             "edges": edges and hashlib.sha256(repr(edges).encode()).hexdigest()[:16],
             "mode": self.mode,
+            "sources": plugins.sources({"rule": self.mode, "algorithms": algorithms}),
             "epsilon": list(self.epsilons),
-            "algorithms": [json.loads(table.model_dump_json()) for table in self.algorithms],
+            "algorithms": algorithms,
             "runs": self.runs,
             "samples": self.samples,
             "seed": self.seed,
         }
-
-    @property
-    def identity(self) -> str:
-        """A name that no other question and no other version has."""
-        everything = json.dumps([__version__, self.facts]).encode()
-        return hashlib.sha256(everything).hexdigest()[:16]
 
     @property
     def profiles(self) -> list[Profile]:
@@ -80,7 +77,7 @@ class Inquiry:
     @property
     def paces(self) -> FloatArray | None:
         """[sites]: samples a round, where rows are replayed."""
-        if self.mode == "resample":
+        if self.mode != "replay":
             return None
         fed = fed_rows(self.sites.counts)
         return np.asarray(fed / fed.max())
@@ -103,8 +100,9 @@ def asked(
     seed: int,
 ) -> Inquiry:
     """From what people give."""
-    if mode not in get_args(Mode):
-        raise ConfigError("mode", mode, one_of(mode, list(get_args(Mode))))
+    if mode not in MODES and not plugins.is_own(mode):
+        expected = f"{one_of(mode, MODES)}, or module:attribute of a feed of your own"
+        raise ConfigError("mode", mode, expected)
     if mode == "replay":
         if samples is not None:
             expected = "none: a replay has as many as there are rows"
@@ -113,7 +111,7 @@ def asked(
     question = Inquiry(
         sites=sites,
         links=links,
-        mode="replay" if mode == "replay" else "resample",
+        mode=mode,
         epsilons=epsilons,
         algorithms=_tables(algorithm, mode),
         runs=at_least(2, "runs", RUNS if runs is None else runs),

@@ -14,7 +14,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from colme.pages import CHARTS, STYLES, asset
+from colme.pages.assets import CHARTS, STYLES, asset
 from colme.studies import figures, words
 from colme.studies.findings import Curve, Findings, SiteResult, Verdict
 from colme.studies.inquiry import Inquiry

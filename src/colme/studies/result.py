@@ -4,9 +4,9 @@ import csv
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
-from math import isfinite, isnan
+from math import inf, isfinite, isnan, nan
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from colme.studies import figures, page, words
 from colme.studies.findings import Curve, Findings, SiteResult
@@ -73,6 +73,14 @@ class StudyResult:
         )
         return told
 
+    @classmethod
+    def load(cls, folder: Path, question: Inquiry, title: str) -> Self:
+        """Read the result of this question from the JSON that `save` wrote."""
+        found = json.loads((folder / OBJECT).read_text(encoding="utf-8"))
+        curves = tuple(Curve(**_numbers(one)) for one in found["curves"])
+        sites = tuple(SiteResult(**_numbers(one)) for one in found["sites"])
+        return cls(question=question, findings=Findings(curves=curves, sites=sites), title=title)
+
     def page(self) -> str:
         """Return one HTML file with everything in it."""
         return page.page(self.title, self.question, self.findings)
@@ -127,3 +135,15 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not isfinite(value):
         return "inf" if value > 0 else None
     return value
+
+
+TEXTS = ("site", "algorithm", "verdict")
+
+
+def _numbers(value: Any) -> Any:
+    """Undo `_plain`, with tuples for lists. A site may be called inf."""
+    if isinstance(value, dict):
+        return {key: one if key in TEXTS else _numbers(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return tuple(map(_numbers, value))
+    return nan if value is None else inf if value == "inf" else value

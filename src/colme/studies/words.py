@@ -1,13 +1,10 @@
 """Text of a study: setting, warnings, summary, method and privacy."""
 
-from math import exp, isfinite
+from math import exp, isfinite, isnan
 
 from colme.privacy.words import level
 from colme.studies.findings import Curve, Findings
 from colme.studies.inquiry import ASKED, Inquiry
-
-CLEAR = 2.0
-"""Standard errors."""
 
 WORTH_TELLING = 0.05
 """Of the error alone: less is no difference."""
@@ -98,30 +95,34 @@ def summary(question: Inquiry, findings: Findings) -> list[str]:
 
 
 def _of_curve(curve: Curve, sites: int) -> str:
-    at = range(len(curve.samples))
-    best = min(at, key=lambda i: curve.mse_over_local[i] + CLEAR * curve.standard_error[i])
-    worst = max(at, key=lambda i: curve.mse_over_local[i] - CLEAR * curve.standard_error[i])
-    name = label(curve)
-    if _low(curve, best) < 1 - WORTH_TELLING:
+    known = [i for i, ratio in enumerate(curve.mse_over_local) if not isnan(ratio)]
+    name, end = label(curve), f"At the end ({curve.samples[-1]:,} samples)"
+    if not known:
+        return f"{name}: how it compares with staying alone can't be told from these rows."
+    best = min(known, key=lambda i: _most(curve, i))
+    worst = max(known, key=lambda i: _least(curve, i))
+    if _most(curve, best) < 1 - WORTH_TELLING:
         text = f"{name}: it pays most at {_told(curve, best)}."
     else:
         text = f"{name}: at no count is it clearly better than staying alone."
-    if _high(curve, worst) > 1 + WORTH_TELLING:
+    if _least(curve, worst) > 1 + WORTH_TELLING:
         text += f" It is worse than staying alone at {_told(curve, worst)}."
+    ratio = curve.mse_over_local[-1]
+    at_end = "it can't be told" if isnan(ratio) else f"{ratio:.2f}"
     gained, lost = curve.gained[-1], curve.lost[-1]
     return text + (
-        f" At the end ({curve.samples[-1]:,} samples) {curve.mse_over_local[-1]:.2f};"
-        f" {gained} of {sites} sites have clearly gained, {lost} clearly lost."
+        f" {end} {at_end}; {gained} of {sites} sites have clearly gained, {lost} clearly lost."
     )
 
 
-def _low(curve: Curve, i: int) -> float:
-    """What it is at most, by the error bar."""
-    return curve.mse_over_local[i] + CLEAR * curve.standard_error[i]
+def _most(curve: Curve, i: int) -> float:
+    """Return the upper end of the 95% interval."""
+    return curve.mse_over_local[i] + curve.margin[i]
 
 
-def _high(curve: Curve, i: int) -> float:
-    return curve.mse_over_local[i] - CLEAR * curve.standard_error[i]
+def _least(curve: Curve, i: int) -> float:
+    """Return the lower end of the 95% interval."""
+    return curve.mse_over_local[i] - curve.margin[i]
 
 
 def _told(curve: Curve, i: int) -> str:

@@ -7,12 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from colme.errors import ConfigError, MessageError
-from colme.protocol.board.board import Board
-from colme.protocol.board.digest import LAST_ORIGIN, PAGE, Head, Page
-from colme.protocol.board.entry import Entry, Proof
+from colme.protocol.board.board import LAST_ORIGIN, PAGE, Board, Head, Page
 from colme.protocol.board.identity import InProcess
 from colme.protocol.board.messages import LARGEST_BATCH, RecordsMessage
-from colme.protocol.board.record import origin_of_key
+from colme.protocol.board.record import Entry, Proof, origin_of_key
 from support.boards import contents, written
 from support.refusing import refused
 

@@ -5,9 +5,7 @@ from functools import reduce
 from hypothesis import given
 from hypothesis import strategies as st
 
-from colme.protocol.board.entry import Entry, Proof
-from colme.protocol.board.joining import join
-from colme.protocol.board.record import Record
+from colme.protocol.board.record import Entry, Proof, Record, join
 from support.boards import written
 
 orders = st.tuples(st.integers(0, 2), st.integers(1, 3))

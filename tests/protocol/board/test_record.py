@@ -11,10 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from colme.errors import MessageError
-from colme.protocol.board.entry import Proof, entry_from_bytes
-from colme.protocol.board.foreign import LARGEST_BODY, Foreign
 from colme.protocol.board.identity import InProcess
-from colme.protocol.board.record import RECORD_SIZE, Record
+from colme.protocol.board.record import (
+    LARGEST_BODY,
+    RECORD_SIZE,
+    Foreign,
+    Proof,
+    Record,
+    entry_from_bytes,
+)
 from support.boards import written
 from support.refusing import refused
 

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from colme.protocol.board.digest import PAGE
-from colme.protocol.board.entry import Proof
+from colme.protocol.board.board import PAGE
 from colme.protocol.board.identity import InProcess
 from colme.protocol.board.messages import LARGEST_BATCH, DigestMessage, RecordsMessage
-from colme.protocol.board.record import Record, origin_of_key
+from colme.protocol.board.record import Proof, Record, origin_of_key
 from support.boards import World, heard, written
 
 Graph = dict[str, set[str]]

@@ -10,10 +10,10 @@ from colme.errors import (
     LocalProtocolError,
     RemoteProtocolError,
 )
-from colme.protocol.board.digest import Page
-from colme.protocol.board.entry import Proof
+from colme.protocol.board.board import Page
 from colme.protocol.board.identity import InProcess
 from colme.protocol.board.messages import DigestMessage, RecordsMessage
+from colme.protocol.board.record import Proof
 from colme.protocol.events import EVERYTHING, Begin, Deadline, Observe, Part, Returned
 from colme.protocol.messages import ConsensusMessage
 from support.boards import (

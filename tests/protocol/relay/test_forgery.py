@@ -9,8 +9,8 @@ from colme.errors import (
     MessageError,
     RemoteProtocolError,
 )
-from colme.protocol.board.entry import Proof, entry_from_bytes
 from colme.protocol.board.messages import RecordsMessage
+from colme.protocol.board.record import Proof, entry_from_bytes
 from colme.signing import Ed25519
 from support.boards import contents, exchange, heard, written
 from support.refusing import refused

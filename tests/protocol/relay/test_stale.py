@@ -12,13 +12,12 @@ from colme.errors import (
 from colme.network import Network
 from colme.privacy.mechanism import SeededLaplace
 from colme.protocol.agent import Agent
-from colme.protocol.board.digest import LAST_ORIGIN, Head, Page
-from colme.protocol.board.entry import Proof
+from colme.protocol.board.board import LAST_ORIGIN, Head, Page
 from colme.protocol.board.identity import InProcess
 from colme.protocol.board.messages import DigestMessage, RecordsMessage
+from colme.protocol.board.record import Proof
 from colme.protocol.events import EVERYTHING, Begin, Part
-from colme.protocol.relay.exchange import BoardExchange
-from colme.protocol.relay.state import BoardState
+from colme.protocol.relay import BoardExchange, BoardState
 from support.boards import (
     NOTHING_HELD,
     PROFILE,

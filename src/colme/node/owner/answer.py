@@ -1,50 +1,20 @@
-"""What a node's owner may see of it, and nobody else."""
+"""What a node's owner may see of it, and nobody else: above all, the answer.
 
+It is computed when it is asked for, and kept until something changes.
+"""
+
+import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol, Self
+from dataclasses import dataclass, replace
+from time import time
+from typing import Any, Protocol
 
+from colme.node.boards import BoardsDriver
+from colme.node.driving import AgentDriver
 from colme.node.metrics import Metrics
-from colme.node.owner.status import Status
-from colme.protocol.events import Estimate
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """The owner's answer, in one shape for all algorithms. None of it is ever sent."""
-
-    value: float
-    low: float
-    """Of the 95% interval."""
-    high: float
-    alone: float
-    """What it would be without the others: the exact mean of the samples."""
-    samples: int
-    records: int
-    """Others' releases that it rests on."""
-    classes: int | None
-    """How many kinds of others there seem to be; None where that is not asked."""
-    oldest: float | None
-    """Seconds since the oldest of these releases came here; None where there is none."""
-    why: str | None
-    """In words, where it is near what it would be alone."""
-
-    @classmethod
-    def of(
-        cls, estimate: Estimate, *, samples: int, records: int, classes: int | None, why: str | None
-    ) -> Self:
-        """An agent's answer with what it rests on; how old that is changes with time."""
-        return cls(
-            value=estimate.value,
-            low=estimate.low,
-            high=estimate.high,
-            alone=estimate.alone,
-            samples=samples,
-            records=records,
-            classes=classes,
-            oldest=None,
-            why=why,
-        )
+from colme.node.owner.status import Answer, Status
+from colme.protocol.agent import Agent
+from colme.relay import Relay
 
 
 class Owned(Protocol):
@@ -73,3 +43,79 @@ class Owned(Protocol):
 
     def status(self) -> Status:
         """Counts and words only, never a sample, a mean or an estimate."""
+
+
+def answer_in_rounds(agent: Agent) -> Answer:
+    """Return the latest, which the agent has ready; a LocalProtocolError while it has no sample."""
+    estimate, neighbours = agent.estimate, len(agent.settings.neighbours)
+    alike = estimate.class_size - 1
+    return Answer.of(
+        estimate,
+        samples=agent.counts.taken,
+        records=alike if estimate.collaborative else 0,
+        classes=None,
+        why=None if estimate.collaborative else why_alone(alike, neighbours),
+    )
+
+
+def why_alone(alike: int, neighbours: int) -> str:
+    """Of so many neighbours, so many look alike."""
+    if alike == 0:
+        return f"of {neighbours} neighbours none looks alike so far"
+    look = "1 looks" if alike == 1 else f"{alike} look"
+    return f"of {neighbours} neighbours {look} alike, and noise is large beside these samples yet"
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """An answer, what it was computed from, and when the oldest record in it came."""
+
+    made_of: object
+    answer: Answer
+    oldest: float | None
+
+
+class Answering:
+    """Of one node. With a board it takes milliseconds to a second: in a thread, one at a time."""
+
+    def __init__(self, driver: AgentDriver) -> None:
+        self._driver = driver
+        self._kept: _Kept | None = None
+        self._learned: object = None
+        """What the last answer has learned of the others: only to be quicker next time."""
+        self._one_at_a_time = asyncio.Lock()
+
+    async def answer(self) -> Answer:
+        """The latest; a LocalProtocolError while there is no sample."""
+        driver = self._driver
+        if not isinstance(driver, BoardsDriver):
+            return answer_in_rounds(driver.agent)
+        driver.agent.require_sample()
+        async with self._one_at_a_time:
+            kept = self._kept
+            if kept is None or kept.made_of != driver.version:
+                kept = self._kept = await self._computed(driver)
+        age = None if kept.oldest is None else max(0.0, time() - kept.oldest)
+        return replace(kept.answer, oldest=age)
+
+    async def _computed(self, driver: BoardsDriver) -> _Kept:
+        # All of one moment: the board goes on while it is computed.
+        made_of, evidence, came = driver.version, driver.agent.boards.evidence, driver.arrivals
+        settings = driver.agent.settings
+        assert isinstance(settings.algorithm, Relay)
+        answer, oldest, self._learned = await asyncio.to_thread(
+            _with_a_board,
+            settings.algorithm,
+            evidence,
+            self._learned,
+            profile=settings.profile,
+            came=came,
+        )
+        return _Kept(made_of, answer, oldest)
+
+
+def _with_a_board(*board: Any, **known: Any) -> tuple[Answer, float | None, object]:
+    # In the thread too: the first answer waits for numpy, the node's neighbours do not.
+    from colme.node.owner.with_a_board import answer_with_a_board
+
+    return answer_with_a_board(*board, **known)

@@ -9,9 +9,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from structlog.typing import FilteringBoundLogger
 
-from colme.node.owner.gate import is_of_the_page
-from colme.node.owner.sessions import Sessions
-from colme.pages import CHARTS, STYLES, asset
+from colme.node.owner.gate import Sessions, is_of_the_page
+from colme.pages.assets import CHARTS, STYLES, asset
 
 SHELL = "owner/page.html"
 PARTS = (*STYLES, *CHARTS, "components/elements.js", "owner/page.css", "owner/page.js")

@@ -1,15 +1,18 @@
 """The owner's side of a node: HTTP on loopback, behind a token."""
 
 import asyncio
+import json
 import logging
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
 from math import isfinite
 from traceback import format_tb
+from typing import Any
 
+import h11
 import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -18,18 +21,154 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from colme.errors import ColmeError, LocalProtocolError, NetworkError, SampleError, StoreError
 from colme.node.config import split_address
-from colme.node.descriptors import bearable
+from colme.node.files import bearable
 from colme.node.log import logger
 from colme.node.owner.answer import Owned
-from colme.node.owner.bodies import json_of, lines_of, numbers
-from colme.node.owner.connection import BoundedConnection
-from colme.node.owner.gate import Gate, LocalOnly, refusal
+from colme.node.owner.gate import Gate, LocalOnly, Sessions, refusal
 from colme.node.owner.page import OwnerPage
-from colme.node.owner.sessions import Sessions
-from colme.node.wire import Reason
+from colme.node.wire.codec import Reason
+
+
+def json_of(body: bytes) -> list[object]:
+    """Return the samples in a body of JSON: a number, a list or an object with `samples`.
+
+    All are numbers, or none is taken.
+    """
+    try:
+        content = json.loads(body.decode())
+    except (ValueError, RecursionError):
+        content = None
+    if isinstance(content, dict) and content.keys() == {"samples"}:
+        content = content["samples"]
+    elif isinstance(content, int | float):
+        content = [content]
+    if not isinstance(content, list):
+        expected = 'a number, a list of numbers or {"samples": [numbers]} in JSON'
+        raise SampleError("body", "something else", expected)
+    return content
+
+
+def lines_of(body: bytes) -> list[object]:
+    """Return the samples in a body of text, a value a line."""
+    try:
+        text = body.decode().rstrip()
+    except UnicodeDecodeError:
+        raise SampleError("body", "something else", "text, one number a line") from None
+    return [_as_number(line) for line in text.split("\n")] if text else []
+
+
+def _as_number(line: str) -> object:
+    try:
+        return float(line.replace("_", "x"))  # Python's 1_000 is nobody else's number
+    except ValueError:
+        return line
+
+
+def numbers(values: list[object]) -> list[float]:
+    """All of them, or a SampleError that names the first bad one and never quotes it."""
+    if not values:
+        raise SampleError("samples", "none", "one number or more")
+    return [_number(value, place) for place, value in enumerate(values)]
+
+
+def _number(value: object, place: int) -> float:
+    try:
+        if isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value):
+            return float(value)
+    except OverflowError:  # a whole number that no float holds
+        pass
+    raise SampleError(f"samples[{place}]", type(value).__name__, "a finite number")
+
+
+REQUEST_SECONDS = 10.0
+"""In which a client has to send a whole request, and to take in the answer."""
+
+
+class BoundedConnection(H11Protocol):
+    """A connection to the owner's side, one of `most`; none keeps the node waiting.
+
+    Where one more comes, that ends whose client has been awaited longest.
+
+    So whoever asks at once is answered, however many others hold a connection and are silent.
+    `cut` is told why a connection was ended from here.
+    """
+
+    def __init__(self, *, most: int, cut: Callable[[str], None], **rest: Any) -> None:
+        super().__init__(**rest)
+        self._most = most
+        self._cut = cut
+        self._patience: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """A client has connected."""
+        super().connection_made(transport)
+        if len(self.connections) > self._most:
+            self._make_room()
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """It is over."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Part of a request, a whole one, or several."""
+        super().data_received(data)
+        self._watch()
+
+    def on_response_complete(self) -> None:
+        """The client's turn again: it has as long for the next request."""
+        self._stop_waiting()
+        super().on_response_complete()
+        self._watch()
+
+    def pause_writing(self) -> None:
+        """The client does not read."""
+        super().pause_writing()
+        self._watch()
+
+    def resume_writing(self) -> None:
+        """It does again."""
+        super().resume_writing()
+        self._stop_waiting()
+        self._watch()
+
+    def _watch(self) -> None:
+        """Wait for the client, from the first moment on that it is its turn; a byte is no turn."""
+        whole = self.conn.their_state in (h11.DONE, h11.MUST_CLOSE, h11.CLOSED)
+        answering = self.conn.our_state in (h11.SEND_RESPONSE, h11.SEND_BODY)
+        if whole and answering and not self.flow.write_paused:
+            self._stop_waiting()
+        elif self._patience is None and self in self.connections:
+            self._patience = self.loop.call_later(
+                REQUEST_SECONDS, self._end, f"no whole request within {REQUEST_SECONDS:g} s"
+            )
+
+    def _stop_waiting(self) -> None:
+        if self._patience is not None:
+            self._patience.cancel()
+            self._patience = None
+
+    def _make_room(self) -> None:
+        idle = {
+            one: one._patience.when()
+            for one in self.connections
+            if isinstance(one, BoundedConnection) and one._patience is not None
+        }
+        # Where the node is at work for all others, it is the new one that has to go.
+        longest = min(idle, key=idle.__getitem__, default=self)
+        longest._end(f"more than {self._most} connections")
+
+    def _end(self, why: str) -> None:
+        self._cut(why)
+        self._stop_waiting()
+        self.connections.discard(self)
+        self.transport.abort()
+
 
 LARGEST_BODY = 2**20
 SECONDS_TO_STOP = 2

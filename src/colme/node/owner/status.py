@@ -1,8 +1,48 @@
-"""How a node is, for its owner: counts and words only, never a sample, a mean or an estimate."""
+"""What a node tells its owner: its answer, and how it is, in counts and words only."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Self
+
+from colme.protocol.events import Estimate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """The owner's answer, in one shape for all algorithms. None of it is ever sent."""
+
+    value: float
+    low: float
+    """Of the 95% interval."""
+    high: float
+    alone: float
+    """What it would be without the others: the exact mean of the samples."""
+    samples: int
+    records: int
+    """Others' releases that it rests on."""
+    classes: int | None
+    """How many kinds of others there seem to be; None where that is not asked."""
+    oldest: float | None
+    """Seconds since the oldest of these releases came here; None where there is none."""
+    why: str | None
+    """In words, where it is near what it would be alone."""
+
+    @classmethod
+    def of(
+        cls, estimate: Estimate, *, samples: int, records: int, classes: int | None, why: str | None
+    ) -> Self:
+        """An agent's answer with what it rests on; how old that is changes with time."""
+        return cls(
+            value=estimate.value,
+            low=estimate.low,
+            high=estimate.high,
+            alone=estimate.alone,
+            samples=samples,
+            records=records,
+            classes=classes,
+            oldest=None,
+            why=why,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +85,10 @@ class NeighbourStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """A node at one moment, in the order in which `/status` has it."""
+    """A node at one moment, in the order in which `/status` has it.
+
+    Counts and words only, never a sample, a mean or an estimate.
+    """
 
     name: str
     """As in its certificate."""

@@ -5,7 +5,7 @@ import secrets
 from pathlib import Path
 
 from colme.errors import IdentityError
-from colme.node import ownership
+from colme.node import files
 
 SHORTEST = 32
 
@@ -17,7 +17,7 @@ def owner_token(folder: Path) -> str:
         return read_token(folder)
     try:
         partial.unlink(missing_ok=True)  # of a start that was killed
-        file = ownership.made_own_file(partial)
+        file = files.made_own_file(partial)
     except OSError as error:
         raise IdentityError("token", str(path), f"a place to write ({error.strerror})") from None
     try:
@@ -37,8 +37,8 @@ def read_token(folder: Path) -> str:
     """The token in this folder, which must be there and the owner's alone."""
     path = folder / "token"
     try:
-        token = ownership.read_secret(path).decode("ascii", "replace").strip()
-    except ownership.Exposed as error:
+        token = files.read_secret(path).decode("ascii", "replace").strip()
+    except files.Exposed as error:
         raise IdentityError("token", error.seen, error.remedy) from None
     except OSError as error:
         remedy = f"the owner's token; the node makes it when it starts ({error.strerror})"

@@ -12,9 +12,8 @@ from typing import BinaryIO, Protocol, assert_never
 from colme.errors import ConfigError, SampleError
 from colme.network import NoiseSource
 from colme.node import config
-from colme.node.marks import seal_of
-from colme.node.samples.lines import Portion, SampleReader, TellRefused
-from colme.node.samples.prefix import Prefix
+from colme.node.samples.lines import Portion, Prefix, SampleReader, TellRefused
+from colme.node.state import seal_of
 from colme.privacy.mechanism import LARGEST_SECURE_SCALE, SecureLaplace, SeededLaplace
 from colme.protocol.agent import Agent
 from colme.protocol.settings import Settings

@@ -10,8 +10,9 @@ from grpc.aio import AioRpcError, StreamStreamCall, secure_channel
 
 from colme.errors import IdentityError, MessageError, StaleStateError, StoreError
 from colme.node.session.outbox import Outbox
-from colme.node.trust import Trust, channel_options, explain
-from colme.node.wire import METHOD, PROTOCOL, parse_reply, pb, shortened
+from colme.node.trust.tls import Trust, channel_options, explain
+from colme.node.wire import neighbour_pb2 as pb
+from colme.node.wire.codec import METHOD, PROTOCOL, parse_reply, shortened
 from colme.protocol.messages import Message
 
 SESSION_SECONDS = 3600.0

@@ -11,8 +11,9 @@ from grpc.aio import Server, ServicerContext, server
 
 from colme.errors import NetworkError
 from colme.node.contact import Contact, Contacts
-from colme.node.trust import Trust, server_options
-from colme.node.wire import (
+from colme.node.trust.tls import Trust, server_options
+from colme.node.wire import neighbour_pb2 as pb
+from colme.node.wire.codec import (
     OLD_SERVICES,
     PROTOCOL,
     SERVICE,
@@ -20,7 +21,6 @@ from colme.node.wire import (
     Refused,
     message_in,
     parse_frame,
-    pb,
     reply_of,
 )
 from colme.protocol.messages import Message

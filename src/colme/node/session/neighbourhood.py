@@ -1,8 +1,8 @@
 """A node among its neighbours: a link to each, a listener for all, and who knows what of whom."""
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from traceback import format_tb
 
@@ -17,10 +17,30 @@ from colme.node.session.link import Link
 from colme.node.session.listener import Listener
 from colme.node.session.outbox import BoardsOutbox, RoundsOutbox
 from colme.node.state import Store, replaced_in
-from colme.node.tasks import running
-from colme.node.trust import Trust
-from colme.node.wire import Reason, Refused, Standing, from_wire, pb, yours_in
+from colme.node.trust.tls import Trust
+from colme.node.wire import neighbour_pb2 as pb
+from colme.node.wire.codec import Reason, Refused, Standing, from_wire, yours_in
 from colme.protocol.messages import Message
+
+
+@asynccontextmanager
+async def running(
+    work: Coroutine[object, object, None], fail: Callable[[BaseException], None]
+) -> AsyncIterator[None]:
+    """Do the work in the background; if it raises, `fail` is told."""
+
+    def done(task: "asyncio.Task[None]") -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            fail(error)
+
+    task = asyncio.create_task(work)
+    task.add_done_callback(done)
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait({task})
+
 
 TOLD_NOTHING_SINCE = "--told-nothing-since"
 

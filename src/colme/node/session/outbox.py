@@ -4,7 +4,8 @@ from abc import ABC, abstractmethod
 from collections import deque
 from dataclasses import dataclass
 
-from colme.node.wire import encode, parts_of, pb
+from colme.node.wire import neighbour_pb2 as pb
+from colme.node.wire.codec import encode, parts_of
 from colme.protocol.messages import Message, RoundMessage, of_round
 
 MOST_WAITING = 1000

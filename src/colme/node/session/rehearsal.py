@@ -9,13 +9,13 @@ from grpc.aio import AioRpcError, secure_channel
 
 from colme.errors import IdentityError, MessageError
 from colme.node.config import Neighbour, NodeConfig
-from colme.node.samples import make_noise
-from colme.node.session.admission import Admission
-from colme.node.session.agreement import Agreement
+from colme.node.samples.feeds import make_noise
+from colme.node.session.admission import Admission, Agreement
 from colme.node.session.link import ANSWER_SECONDS, OTHER_VERSION, Parted, Session, read_reply
 from colme.node.state import require_promise
-from colme.node.trust import Identity, Trust, channel_options, explain, signing_settings
-from colme.node.wire import METHOD, shortened
+from colme.node.trust.identity import Identity
+from colme.node.trust.tls import Trust, channel_options, explain, signing_settings
+from colme.node.wire.codec import METHOD, shortened
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,12 +1,11 @@
 """What outlives a node: its state on the disk, copies of it, and what its owner may see of it."""
 
 from colme.node.state.change import Change, change
-from colme.node.state.copies import backup, restore
+from colme.node.state.copies import backup, newest_instead, replaced_in, restore
 from colme.node.state.overview import Overview
 from colme.node.state.promise import require_promise
-from colme.node.state.replaced import newest_instead, replaced_in
 from colme.node.state.store import Commit, Store
-from colme.node.state.stored import REPEATABLE, Kept, to_json
+from colme.node.state.stored import REPEATABLE, Kept, is_seal, seal_of, to_json
 
 __all__ = [
     "REPEATABLE",
@@ -17,9 +16,11 @@ __all__ = [
     "Store",
     "backup",
     "change",
+    "is_seal",
     "newest_instead",
     "replaced_in",
     "require_promise",
     "restore",
+    "seal_of",
     "to_json",
 ]

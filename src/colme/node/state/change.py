@@ -18,7 +18,7 @@ from typing import Any
 from colme.errors import ConfigError
 from colme.node.state import database
 from colme.node.state.copies import keep
-from colme.node.state.lock import Lock
+from colme.node.state.database import Lock
 from colme.node.state.promise import Difference, differences, origin_of
 from colme.node.state.stored import (
     HEAD,

@@ -10,9 +10,11 @@ import tempfile
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
-from colme.errors import StoreError
+from colme.errors import ColmeError, StoreError
 from colme.node.state import database
-from colme.node.state.lock import Lock
+from colme.node.state.database import Lock
+from colme.node.state.stored import Progress, read
+from colme.node.state.upgrades import to_read
 
 REPLACED = re.compile(r"replaced-(\d+)\.sqlite")
 """States that others have taken the place of, the newest with the largest number."""
@@ -170,3 +172,32 @@ def _marked_copy(source: Path, folder: Path, undo: ExitStack, *, prefix: str = "
                 copy.execute("UPDATE meta SET from_backup = 1")
             database.require_state(copy, path)
     return path
+
+
+def newest_instead(folder: Path) -> str:
+    """What would be right where a state is an old one."""
+    return (
+        "the newest: going on would noise samples twice. Put the newest state back (colme state "
+        "restore); if it is lost, move this one away and begin with an empty one, --state-lost "
+        f"and, for a file, --first-lines skip, and never feed it old samples{replaced_in(folder)}"
+    )
+
+
+def replaced_in(folder: Path) -> str:
+    """Return the end of a sentence, for errors, that names replaced states in a folder, if any.
+
+    One of them may be the newest there is.
+    """
+    found = ((one, REPLACED.fullmatch(one.name)) for one in folder.iterdir())
+    numbered = sorted((int(match[1]), one) for one, match in found if match)
+    listed = ", ".join(_described(one) for _, one in numbered)
+    return f". States that were replaced here, to be restored or kept: {listed}" if listed else ""
+
+
+def _described(path: Path) -> str:
+    try:
+        with database.in_words(path), to_read(path) as connection:
+            stored = read(connection, path)
+    except ColmeError:
+        return f"{path} (not readable)"
+    return f"{path} (start {stored.epoch}, round {Progress.of(stored.snapshot).round})"

@@ -5,10 +5,11 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Self
 from urllib.parse import quote
 
 from colme.errors import StoreError
-from colme.node import ownership
+from colme.node import files
 
 FILE = "state.sqlite"
 SCHEMA = 3
@@ -113,7 +114,7 @@ def in_words(path: Path) -> Iterator[None]:
     """Raise failures of SQLite and the file system as `StoreError`, and what is open to others."""
     try:
         yield
-    except ownership.Exposed as error:
+    except files.Exposed as error:
         raise StoreError("state", error.seen, error.remedy) from None
     except (sqlite3.Error, OSError) as error:
         raise trouble(path, error) from error
@@ -158,12 +159,12 @@ def make_private_file(path: Path) -> None:
     """An empty file that its owner alone may read; one that is there must be so already."""
     # Never open and close one that is there: that would drop the locks this process has on it.
     with suppress(FileExistsError):
-        os.close(ownership.made_own_file(path))
+        os.close(files.made_own_file(path))
         sync_folder(path.parent)
     # SQLite opens its logs, too, wherever a link leads.
     for name in (path, *logs_of(path)):
         if name == path or os.path.lexists(name):
-            ownership.require_own_file(name)
+            files.require_own_file(name)
 
 
 def logs_of(path: Path) -> list[Path]:
@@ -175,9 +176,9 @@ def make_private_folder(folder: Path) -> None:
     """A folder that its owner alone may enter; one that is there must not be open to others."""
     with in_words(folder):
         if not os.path.lexists(folder):
-            ownership.make_own_folder(folder)
+            files.make_own_folder(folder)
             sync_folder(folder.parent)
-        ownership.require_own_folder(folder)
+        files.require_own_folder(folder)
 
 
 def sync_folder(folder: Path) -> None:
@@ -222,3 +223,47 @@ def require_state(connection: sqlite3.Connection, path: Path) -> None:
     (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if found != "ok":
         raise damaged(path, found)
+
+
+LOCK_FILE = "lock"
+
+
+class Lock:
+    """Lets one process at a time change a node's state.
+
+    Held until released, or until the process is gone, however it went.
+
+    SQLite's own file lock, on a file beside the state: it works on every system, and whoever only
+    reads the state does not meet it.
+    """
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    @classmethod
+    def take(cls, folder: Path) -> Self:
+        """The lock of a folder that exists, or an error if another process has it."""
+        path = folder / LOCK_FILE
+        with in_words(path):
+            make_private_file(path)
+            connection = sqlite3.connect(
+                path, timeout=0, isolation_level=None, check_same_thread=False
+            )
+            try:
+                connection.execute("PRAGMA journal_mode = OFF")  # Nothing is ever written to it.
+                connection.execute("BEGIN EXCLUSIVE")
+            except sqlite3.OperationalError as error:
+                connection.close()
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+                    raise
+                seen = f"{folder}: in use by another process"
+                remedy = "that the node which has it is stopped first"
+                raise StoreError("state", seen, remedy) from None
+            except sqlite3.Error:
+                connection.close()
+                raise
+        return cls(connection)
+
+    def release(self) -> None:
+        """Let others have it."""
+        self._connection.close()

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from colme.node.marks import is_seal
 from colme.node.state import database
-from colme.node.state.stored import REPEATABLE, Progress, Stored, last_entries, read
+from colme.node.state.stored import REPEATABLE, Progress, Stored, is_seal, last_entries, read
 from colme.node.state.upgrades import to_read
-from colme.node.wire import Standing, release_in
+from colme.node.wire.codec import Standing, release_in
 from colme.privacy.ledger import Entry, Ledger, Past
 from colme.protocol.board.record import Record
 from colme.protocol.snapshot import OF_ROUNDS

@@ -9,10 +9,23 @@ from types import MappingProxyType
 from typing import Any, Self
 
 from colme.node.state.database import damaged, newer
-from colme.node.wire import Standing
+from colme.node.wire.codec import Standing
 from colme.privacy.ledger import Entry, Past
 from colme.protocol.events import Part
 from colme.protocol.upgrades import VERSION
+
+_SEAL = "seal of "
+
+
+def seal_of(mark: str) -> str:
+    """The name for what the bytes before a mark were: a digest of them, not a place to go on at."""
+    return f"{_SEAL}{mark}"
+
+
+def is_seal(name: str) -> bool:
+    """Whether it is such a name: nothing to be shown, for a digest can be guessed at."""
+    return name.startswith(_SEAL)
+
 
 HEAD = "head"
 """The row of what a snapshot has beside its parts: whose it is, of which version and algorithm."""

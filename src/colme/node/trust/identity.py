@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from colme.errors import ConfigError, IdentityError
-from colme.node import ownership
+from colme.node import files
 from colme.protocol.board.record import origin_of_key
 from colme.signing import Ed25519
 
@@ -123,7 +123,7 @@ _KEY = re.compile("[0-9a-f]{64}")
 
 def read_pins(path: Path) -> tuple[Certificate, ...]:
     """The certificates of a file that says whom to trust: nobody else may be able to change it."""
-    return _certificates(path, ownership.read_unforged)
+    return _certificates(path, files.read_unforged)
 
 
 def read_certificates(path: Path) -> tuple[Certificate, ...]:
@@ -134,7 +134,7 @@ def read_certificates(path: Path) -> tuple[Certificate, ...]:
 def _certificates(path: Path, read: Callable[[Path], bytes]) -> tuple[Certificate, ...]:
     try:
         content = read(path)
-    except ownership.Exposed as error:
+    except files.Exposed as error:
         raise IdentityError("certificate", error.seen, error.remedy) from None
     except OSError as error:
         expected = f"a certificate to read, the neighbour's {PUBLIC_FILE} ({error.strerror})"
@@ -170,7 +170,7 @@ class Identity:
             remedy = "a folder without one; `colme identity renew` replaces its key"
             raise IdentityError("identity", f"an identity in {folder}", remedy)
         try:
-            ownership.make_own_folder(folder)
+            files.make_own_folder(folder)
         except OSError as error:
             raise _unwritable(folder, error) from None
         identity = cls._made(name, Ed25519.generate().to_bytes(), days, now)
@@ -182,8 +182,8 @@ class Identity:
         """The identity of a folder; nobody but its owner may be able to read it."""
         path = folder / PRIVATE_FILE
         try:
-            content = ownership.read_secret(path)
-        except ownership.Exposed as error:
+            content = files.read_secret(path)
+        except files.Exposed as error:
             raise IdentityError("identity", error.seen, error.remedy) from None
         except OSError as error:
             expected = f"an identity: `colme identity new NAME --out {folder}` ({error.strerror})"

@@ -1,17 +1,219 @@
-"""Messages as bytes and back: `neighbour.proto` on one side, the protocol's dataclasses here."""
+"""Messages as bytes and back: `neighbour.proto` on one side, the protocol's dataclasses here.
 
-from typing import Any, get_args
+Messages of rounds follow from their dataclasses; those about boards are written field by field.
+"""
+
+from dataclasses import dataclass, fields, is_dataclass
+from enum import StrEnum
+from functools import cache
+from types import NoneType
+from typing import Any, get_args, get_type_hints
 
 from google.protobuf.message import DecodeError
+from google.protobuf.message import Message as Proto
 
-from colme.errors import MessageError
+from colme.errors import MessageError, RemoteProtocolError
 from colme.node.wire import neighbour_pb2 as pb
-from colme.node.wire.boards import arm_of, is_no_proof, message_of
-from colme.node.wire.layout import Layout, layout_of
-from colme.node.wire.refusal import Reason, Refused
-from colme.node.wire.standing import Standing
+from colme.protocol.board.board import Head, Page
+from colme.protocol.board.messages import BoardMessage, DigestMessage, RecordsMessage
+from colme.protocol.board.record import Entry, entry_from_bytes
 from colme.protocol.messages import Message, ReleaseMessage, RoundMessage
 from colme.rules.release import Release
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """A dataclass and the message of `neighbour.proto` that has its name, field by field.
+
+    A field stands in the dataclass and in the proto, and nowhere else: `X | None` is a field that
+    may be absent, a dataclass within is a message within. It is on the path of every message.
+    """
+
+    made: type
+    names: tuple[str, ...]
+    """Of its fields, the same as in the proto."""
+    within: tuple[tuple[str, "Layout"], ...]
+    """Fields that are dataclasses themselves."""
+    optional: tuple[str, ...]
+    """Fields that may be None."""
+
+    def written(self, value: object) -> dict[str, Any]:
+        """As a proto's constructor takes it, to which None is a field left out."""
+        content = {name: getattr(value, name) for name in self.names}
+        for name, layout in self.within:
+            if content[name] is not None:
+                content[name] = layout.written(content[name])
+        return content
+
+    def read(self, proto: Proto) -> Any:
+        """The value in it, checked by the dataclass itself."""
+        content = {name: getattr(proto, name) for name in self.names}
+        # An absent field reads as 0 or an empty message: that it is absent has to be asked for.
+        for name in self.optional:
+            if not proto.HasField(name):
+                content[name] = None
+        for name, layout in self.within:
+            if content[name] is not None:
+                content[name] = layout.read(content[name])
+        return self.made(**content)
+
+
+@cache
+def layout_of(made: type) -> Layout:
+    """The layout of a dataclass, looked up once: its fields do not change."""
+    hints = get_type_hints(made)
+    kinds = {one.name: get_args(hints[one.name]) or (hints[one.name],) for one in fields(made)}
+    return Layout(
+        made=made,
+        names=tuple(kinds),
+        within=tuple(
+            (name, layout_of(kind))
+            for name in kinds
+            for kind in kinds[name]
+            if isinstance(kind, type) and is_dataclass(kind)
+        ),
+        optional=tuple(name for name in kinds if NoneType in kinds[name]),
+    )
+
+
+LARGEST_CLAIM = 2**62
+"""No neighbour may claim to have come further, so that there is always a next epoch to take."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """How far a node has come, as its neighbours remember it."""
+
+    epoch: int
+    round: int
+
+    def __post_init__(self) -> None:
+        for field in ("epoch", "round"):
+            seen = getattr(self, field)
+            if not 0 <= seen <= LARGEST_CLAIM:
+                raise MessageError(field, seen, f"0 to {LARGEST_CLAIM}")
+
+
+class Reason(StrEnum):
+    """Why something a neighbour sent was not taken; counters and the wire have the same names."""
+
+    GARBAGE = "garbage"
+    OVERSIZED = "oversized"
+    INVALID_VALUE = "invalid value"
+    OLD_ROUND = "old round"
+    FUTURE_ROUND = "future round"
+    DUPLICATE = "duplicate"
+    NO_HELLO = "no hello"
+    OTHER_CONFIGURATION = "other configuration"
+    STALE_STATE = "stale state"
+    UNKNOWN_PEER = "unknown peer"
+    BAD_SIGNATURE = "bad signature"
+    UNKNOWN_ORIGIN = "unknown origin"
+    TOO_MANY_ORIGINS = "too many origins"
+    NO_PROOF = "no proof"
+    ENDLESS_DIGEST = "endless digest"
+    OLD_RECORD = "old record"
+    LARGE_COUNT = "large count"
+
+
+class Refused(RemoteProtocolError):  # noqa: N818 (it reads as what it is)
+    """A neighbour sent what can't be taken; `reason` says why in a word.
+
+    `remembered` is how far the neighbour had come, where that is why.
+    """
+
+    def __init__(
+        self,
+        reason: Reason,
+        peer: str,
+        field: str,
+        seen: object,
+        expected: str,
+        remembered: Standing | None = None,
+    ) -> None:
+        super().__init__(peer, field, seen, expected)
+        self.args = (reason, peer, field, seen, expected, remembered)
+        self.reason = reason
+        self.remembered = remembered
+        self.yours = b""
+        """The newest entry of the neighbour's own that I hold, where it should know."""
+
+
+LARGEST_ENTRIES = 15 * 1024
+"""Bytes of entries in one frame: there is room for all else."""
+
+
+def arm_of(message: BoardMessage) -> dict[str, Any]:
+    """The content of a frame."""
+    if isinstance(message, RecordsMessage):
+        return {"records": {"entries": [entry.to_bytes() for entry in message.entries]}}
+    page = message.page
+    digest = {
+        "after": bytes.fromhex(page.after),
+        "last": bytes.fromhex(page.last),
+        "heads": [_written(head) for head in page.heads],
+        "answer": message.answer,
+    }
+    return {"digest": digest}
+
+
+def message_of(frame: pb.Frame) -> BoardMessage | None:
+    """What a frame says of boards; None if it is about something else."""
+    match frame.WhichOneof("content"):
+        case "records":
+            return RecordsMessage(tuple(map(entry_from_bytes, frame.records.entries)))
+        case "digest":
+            digest = frame.digest
+            page = Page(
+                after=digest.after.hex(),
+                last=digest.last.hex(),
+                heads=tuple(map(_read, digest.heads)),
+            )
+            return DigestMessage(page=page, answer=digest.answer)
+    return None
+
+
+def parts_of(message: BoardMessage) -> list[BoardMessage]:
+    """The same in messages that fit into a frame each."""
+    if isinstance(message, DigestMessage):
+        return [message]
+    parts: list[BoardMessage] = []
+    together: list[Entry] = []
+    size = 0
+    for entry in message.entries:
+        length = len(entry.to_bytes())
+        if together and size + length > LARGEST_ENTRIES:
+            parts.append(RecordsMessage(tuple(together)))
+            together, size = [], 0
+        together.append(entry)
+        size += length
+    return [*parts, RecordsMessage(tuple(together))]
+
+
+def yours_in(reply: pb.Welcome | pb.Refusal) -> Entry | None:
+    """What a neighbour holds of mine; MessageError if that is no entry."""
+    return entry_from_bytes(reply.yours) if reply.yours else None
+
+
+def _written(head: Head) -> dict[str, Any]:
+    return {
+        "origin": bytes.fromhex(head.origin),
+        "incarnation": head.incarnation,
+        "sequence": head.sequence,
+        "proof": head.proof,
+        "fingerprint": head.fingerprint,
+    }
+
+
+def _read(head: pb.Head) -> Head:
+    return Head(
+        origin=head.origin.hex(),
+        incarnation=head.incarnation,
+        sequence=head.sequence,
+        proof=head.proof,
+        fingerprint=head.fingerprint,
+    )
+
 
 PROTOCOL = pb.DESCRIPTOR.package
 """What neighbours must both speak: the package of `neighbour.proto`."""
@@ -79,7 +281,7 @@ def message_in(peer: str, frame: pb.Frame) -> Message:
         if said is None:
             said = _LAYOUTS[arm].read(getattr(frame, arm))
     except MessageError as error:
-        reason = Reason.NO_PROOF if is_no_proof(error) else Reason.INVALID_VALUE
+        reason = Reason.NO_PROOF if error.field == "proof" else Reason.INVALID_VALUE
         raise Refused(reason, peer, error.field, error.seen, error.expected) from error
     return said
 

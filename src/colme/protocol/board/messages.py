@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from colme.errors import MessageError
-from colme.protocol.board.digest import Page
-from colme.protocol.board.entry import Entry
+from colme.protocol.board.board import Page
+from colme.protocol.board.record import Entry
 
 LARGEST_BATCH = 256
 """Entries in a message: about 50 kB of records, 330 kB if all are the longest proofs."""

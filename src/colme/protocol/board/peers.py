@@ -3,7 +3,7 @@
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 
-from colme.protocol.board.entry import Entry
+from colme.protocol.board.record import Entry
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from colme.sim.engines.engine import Answered, Cell, Chunk, Cost, Engine, Entrant, World
-from colme.sim.engines.paper import Prepared, cost_in_rounds
+from colme.sim.engines.paper import PreparedRules, cost_in_rounds
 from colme.sim.kernel import (
     COMMON,
     COUNTED,
@@ -40,7 +40,7 @@ class LargeEngine(Engine):
     """
 
     @staticmethod
-    def suits(world: World, prepared: Sequence[Prepared]) -> bool:
+    def suits(world: World, prepared: Sequence[PreparedRules]) -> bool:
         """Whether the batch has one run, one honest class of profiles, no drift and no paces."""
         return (
             len(world.form) == 1
@@ -55,7 +55,7 @@ class LargeEngine(Engine):
         self,
         world: World,
         entrants: Sequence[Entrant],
-        prepared: Sequence[Prepared],
+        prepared: Sequence[PreparedRules],
         threads: int,
     ) -> None:
         super().__init__(world, entrants)

@@ -76,7 +76,7 @@ _ANYWHERE = Situation(agents=10_000_001, degree=5, epsilon=1)  # to try a rule's
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Prepared:
+class PreparedRules:
     """The decision rule of one entrant, in the kernel's form."""
 
     kind: int
@@ -101,11 +101,13 @@ class PaperEngine(Engine):
     bytes_of_neighbour: ClassVar[float] = 4
 
     @classmethod
-    def prepare(cls, setting: Setting, entrants: Sequence[Entrant]) -> list[Prepared]:
+    def prepare(cls, setting: Setting, entrants: Sequence[Entrant]) -> list[PreparedRules]:
         """The thresholds of every entrant: tables over rounds."""
         return [_prepare(setting, table, level) for table, level in entrants]
 
-    def __init__(self, world: World, entrants: Sequence[Entrant], prepared: list[Prepared]) -> None:
+    def __init__(
+        self, world: World, entrants: Sequence[Entrant], prepared: list[PreparedRules]
+    ) -> None:
         super().__init__(world, entrants, prepared)
         setting, form = world.setting, world.form
         self._edges = new_graph(world.graph.indptr, world.graph.indices)
@@ -344,29 +346,29 @@ def _kinds(world: World) -> IntArray:
     return np.where(world.honest_in_lanes, kinds, kinds + classes)
 
 
-def _prepare(setting: Setting, table: AlgorithmTable, level: int) -> Prepared:
+def _prepare(setting: Setting, table: AlgorithmTable, level: int) -> PreparedRules:
     assert isinstance(table, PaperTable)
     profiles = [one for of_class in setting.distinct_profiles(level) for one in of_class]
     strictest = min(profile.epsilon for profile in profiles)
     rule = table.rule_in(Situation(agents=setting.agents, degree=setting.degree, epsilon=strictest))
     z, alpha = np.zeros(setting.rounds + 1), _ALPHA[table.alpha]
     if rule is None:
-        return Prepared(ORACLE, None, z, alpha)
+        return PreparedRules(ORACLE, None, z, alpha)
     if not isinstance(rule, ThresholdRule):
-        return Prepared(GIVEN, rule, z, alpha)
+        return PreparedRules(GIVEN, rule, z, alpha)
     try:
         z[1:] = threshold_table(rule, profiles[0], setting.rounds)
         if len(profiles) > 1:
             probe(rule, profiles)
     except LooksAtMeans:
-        return Prepared(GIVEN, rule, z, alpha)
-    return Prepared(COMMON if len(profiles) == 1 else PER_EDGE, rule, z, alpha)
+        return PreparedRules(GIVEN, rule, z, alpha)
+    return PreparedRules(COMMON if len(profiles) == 1 else PER_EDGE, rule, z, alpha)
 
 
 def kernel_algorithms(
     setting: Setting,
     entrants: Sequence[Entrant],
-    prepared: Sequence[Prepared],
+    prepared: Sequence[PreparedRules],
     edges: Edges,
     form: Form,
 ) -> Algorithms:
@@ -401,7 +403,7 @@ def kernel_algorithms(
 def own_thresholds(
     setting: Setting,
     entrants: Sequence[Entrant],
-    prepared: Sequence[Prepared],
+    prepared: Sequence[PreparedRules],
     edges: Edges,
     algorithms: Algorithms,
 ) -> dict[int, EdgeThresholds]:

@@ -1,1 +1,0 @@
-"""Boards that neighbours keep alike: everybody's releases reach everybody."""
