@@ -52,36 +52,30 @@ async def is_cut_off(reader: asyncio.StreamReader) -> bool:
 
 
 @pytest.mark.parametrize("said", [b"", HALF_A_HEAD, HALF_A_BODY], ids=["nothing", "head", "body"])
-def test_silent_ones_make_room_for_who_asks(said: bytes, logged: Logged) -> None:
-    async def flood() -> None:
-        node = KnownNode()
-        async with served(node) as client, AsyncExitStack() as held:
-            first, _ = await held.enter_async_context(connected(client, said))
-            for _ in range(4 * MOST):
-                await held.enter_async_context(connected(client, said))
-            assert (await client.ask("/livez", authorization=None)).code == 200
-            assert (await client.ask("/samples", "POST", "1")).code == 200
-            assert await is_cut_off(first)
-        assert node.taken == [1.0]
-
-    asyncio.run(flood())
+async def test_silent_ones_make_room_for_who_asks(said: bytes, logged: Logged) -> None:
+    node = KnownNode()
+    async with served(node) as client, AsyncExitStack() as held:
+        first, _ = await held.enter_async_context(connected(client, said))
+        for _ in range(4 * MOST):
+            await held.enter_async_context(connected(client, said))
+        assert (await client.ask("/livez", authorization=None)).code == 200
+        assert (await client.ask("/samples", "POST", "1")).code == 200
+        assert await is_cut_off(first)
+    assert node.taken == [1.0]
     (line,) = logged.lines(event="an owner's connection was cut off")
     assert line["why"] == f"more than {MOST} connections"
 
 
 @pytest.mark.parametrize("said", [b"", HALF_A_HEAD, HALF_A_BODY, UNREAD_BODY])
-def test_a_whole_request_has_to_come_in_time(said: bytes, logged: Logged) -> None:
+async def test_a_whole_request_has_to_come_in_time(said: bytes, logged: Logged) -> None:
     """A byte now and then does not prolong it."""
 
-    async def waiting() -> None:
-        async with served(KnownNode()) as client, connected(client, said) as (reader, writer):
-            assert (await client.ask("/livez")).code == 200
-            await later(0.6 * REQUEST_SECONDS)
-            writer.write(b"x" if said else b"")
-            await later(0.6 * REQUEST_SECONDS)
-            assert await is_cut_off(reader)
-
-    asyncio.run(waiting())
+    async with served(KnownNode()) as client, connected(client, said) as (reader, writer):
+        assert (await client.ask("/livez")).code == 200
+        await later(0.6 * REQUEST_SECONDS)
+        writer.write(b"x" if said else b"")
+        await later(0.6 * REQUEST_SECONDS)
+        assert await is_cut_off(reader)
     if said != UNREAD_BODY:
         (line,) = logged.lines(event="an owner's connection was cut off")
         assert line["why"] == "no whole request within 10 s"
