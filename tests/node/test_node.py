@@ -37,11 +37,14 @@ def test_before_it_is_entered_it_asks_for_that(use: str, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("use", USES)
-async def test_a_start_that_failed_is_no_start(use: str, tmp_path: Path) -> None:
+def test_a_start_that_failed_is_no_start(use: str, tmp_path: Path) -> None:
     node = alone(tmp_path, listen="203.0.113.1:7400")  # Nobody's address: it can't be bound.
 
-    with pytest.raises(NetworkError):
-        await node.__aenter__()
+    async def start() -> None:
+        with pytest.raises(NetworkError):
+            await node.__aenter__()
+
+    asyncio.run(start())
     with refused(LocalProtocolError, "node"):
         USES[use](node)
 
