@@ -14,7 +14,6 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from colme.algorithms import ALGORITHMS, ALIASES, resolved
 from colme.cli.explore import open_page
 from colme.cli.running import Epsilon, Json, Seed, numbers, print_json
 from colme.cli.tables import show
@@ -34,7 +33,7 @@ def fleet(
     means: Annotated[str, typer.Option(help="Means of the classes.")] = "0.2,0.4,0.8",
     epsilon: Epsilon = 4.0,
     algorithm: Annotated[
-        str, typer.Option(help=f"{', '.join([*ALIASES, *ALGORITHMS])}.")
+        str, typer.Option(help="relay, which is recommended, or paper.")
     ] = "recommended",
     seed: Seed = 1,
     as_json: Json = False,
@@ -55,6 +54,7 @@ def fleet(
     No node knows its class or its mean. At the end a table shows each node's true mean, and its
     error alone and together.
     """
+    from colme.algorithms import resolved
     from colme.node.fleet import Fleet, Plan, outcome, prepare
 
     plan = Plan(
