@@ -7,7 +7,6 @@ import pytest
 
 from colme.node.config import NodeConfig
 from colme.node.node import Node
-from colme.node.session import link
 from colme.node.state import Overview
 from support.boarded import board_of, orders, relaying
 from support.neighbours import Neighbours, free_ports
@@ -44,13 +43,9 @@ def through(config: NodeConfig, other: str, port: int) -> NodeConfig:
     return config.model_copy(update={"neighbours": neighbours})
 
 
-async def test_after_a_partition_boards_become_alike(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("call_again_soon")
+async def test_after_a_partition_boards_become_alike(tmp_path: Path) -> None:
     """Both halves go on alone, and no rule is needed to bring them together."""
-    monkeypatch.setattr(link, "FIRST_PAUSE", 0.02)
-    monkeypatch.setattr(link, "LONGEST_PAUSE", 0.1)
-
     four = Neighbours(tmp_path, "a", "b", "c", "d")
     to_b, to_c = free_ports(2)
     configs = {

@@ -11,7 +11,6 @@ from grpc.aio import secure_channel
 
 from colme.errors import ConfigError, LocalProtocolError, StaleStateError
 from colme.node.node import Node
-from colme.node.session import link
 from colme.node.state import Overview, backup, restore
 from colme.node.trust.tls import channel_options
 from colme.node.wire import neighbour_pb2 as pb
@@ -21,11 +20,7 @@ from support.neighbours import Neighbours
 from support.refusing import refused
 from support.waiting import PATIENCE, until
 
-
-@pytest.fixture(autouse=True)
-def call_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(link, "FIRST_PAUSE", 0.02)
-    monkeypatch.setattr(link, "LONGEST_PAUSE", 0.1)
+pytestmark = pytest.mark.usefixtures("call_again_soon")
 
 
 async def test_an_old_state_is_stopped_by_whoever_has_the_record(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ import pytest
 from colme.errors import ConfigError, LocalProtocolError
 from colme.node.config import FileSource, HttpSource, NodeConfig, Source
 from colme.node.node import Node
-from colme.node.session import link
 from colme.node.state import Overview
 from support.neighbours import Neighbours
 from support.refusing import refused
@@ -22,11 +21,7 @@ from support.remembering import (
 )
 from support.waiting import until
 
-
-@pytest.fixture(autouse=True)
-def call_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(link, "FIRST_PAUSE", 0.02)
-    monkeypatch.setattr(link, "LONGEST_PAUSE", 0.1)
+pytestmark = pytest.mark.usefixtures("call_again_soon")
 
 
 def with_source(two: Neighbours, source: Source) -> NodeConfig:

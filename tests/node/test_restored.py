@@ -6,7 +6,6 @@ import pytest
 
 from colme.errors import ConfigError, StaleStateError
 from colme.node.node import Node
-from colme.node.session import link
 from colme.node.state import Overview, backup, restore
 from support.neighbours import Neighbours
 from support.refusing import refused
@@ -21,11 +20,7 @@ from support.remembering import (
 )
 from support.waiting import until
 
-
-@pytest.fixture(autouse=True)
-def call_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(link, "FIRST_PAUSE", 0.02)
-    monkeypatch.setattr(link, "LONGEST_PAUSE", 0.1)
+pytestmark = pytest.mark.usefixtures("call_again_soon")
 
 
 async def test_whoever_has_an_old_state_is_told_of_those_that_were_replaced(tmp_path: Path) -> None:

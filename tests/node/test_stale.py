@@ -12,7 +12,6 @@ from shutil import copytree, rmtree
 import pytest
 
 from colme.node.node import Node
-from colme.node.session import link
 from colme.node.state import Overview
 from support.neighbours import Neighbours
 from support.remembering import (
@@ -29,11 +28,7 @@ from support.remembering import (
 )
 from support.waiting import PATIENCE, until
 
-
-@pytest.fixture(autouse=True)
-def call_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(link, "FIRST_PAUSE", 0.02)
-    monkeypatch.setattr(link, "LONGEST_PAUSE", 0.1)
+pytestmark = pytest.mark.usefixtures("call_again_soon")
 
 
 def put_back(two: Neighbours, what: str) -> None:
