@@ -12,7 +12,7 @@ import numpy as np
 import typer
 import xarray as xr
 
-from colme.cli.values import whole_numbers, words
+from colme.cli.running import whole_numbers, words
 from colme.sim.scenario import Scenario
 from colme.sim.simulation import simulate
 

@@ -8,30 +8,27 @@ from support import waiting
 from support.waiting import later, quiet, until
 
 
-def test_what_is_due_is_done_before_it_is_quiet_and_a_timer_when_time_has_gone_by() -> None:
-    async def check() -> None:
-        loop = asyncio.get_running_loop()
-        done: list[str] = []
+async def test_what_is_due_is_done_before_it_is_quiet_and_a_timer_when_time_has_gone_by() -> None:
+    loop = asyncio.get_running_loop()
+    done: list[str] = []
 
-        async def steps() -> None:
-            for _ in range(100):
-                await asyncio.sleep(0)
-            done.append("steps")
+    async def steps() -> None:
+        for _ in range(100):
+            await asyncio.sleep(0)
+        done.append("steps")
 
-        working = asyncio.create_task(steps())
-        loop.call_later(3600, done.append, "timer")
-        loop.call_later(3600, lambda: loop.call_soon(done.append, "its effect"))
-        loop.call_later(7200, done.append, "another timer")
-        await quiet()
-        assert done == ["steps"]
-        await later(3600)
-        assert done == ["steps", "timer", "its effect"]
-        await working
-
-    asyncio.run(check())
+    working = asyncio.create_task(steps())
+    loop.call_later(3600, done.append, "timer")
+    loop.call_later(3600, lambda: loop.call_soon(done.append, "its effect"))
+    loop.call_later(7200, done.append, "another timer")
+    await quiet()
+    assert done == ["steps"]
+    await later(3600)
+    assert done == ["steps", "timer", "its effect"]
+    await working
 
 
-def test_a_condition_is_met_by_the_loop_by_a_thread_or_never(
+async def test_a_condition_is_met_by_the_loop_by_a_thread_or_never(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def check() -> None:
@@ -49,4 +46,4 @@ def test_a_condition_is_met_by_the_loop_by_a_thread_or_never(
             await until(lambda: False)
 
     looks = iter((False, True))
-    asyncio.run(check())
+    await check()

@@ -174,7 +174,6 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
             "result: saw 'nowhere', expected a result of colme simulate (no such file)",
         ),
         ("reproduce figure1", "'--out'"),
-        ("reproduce figure1 --runs 1 --out x", "'--runs'"),
         ("nothing", "No such command 'nothing'"),
         ("plan --nothing", "No such option: --nothing"),
     ],

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from colme.cli.app import BAD_INPUT, run
+from colme.cli.app import run
 from colme.sim.figures import comparison, figure1
 from colme.sim.scenario import Scenario
 
@@ -27,14 +27,11 @@ def test_of_the_claims_only_those_that_fail_are_listed(
     monkeypatch.setattr(figure1, "study", lambda *_: SMALL)
     monkeypatch.setattr(figure1, "theorem_study", lambda *_: SMALL)
     monkeypatch.setattr(figure1, "claims", lambda *_: iter(claims))
-    command = ["reproduce", "figure1", "--quick", "--out", str(tmp_path)]
-    assert run(command) == 0
+    assert run(["reproduce", "figure1", "--quick", "--out", str(tmp_path)]) == 0
     first, second, *_ = capsys.readouterr().out.splitlines()
     assert first.startswith("1 of 2 claims of Sec. V hold")
     assert second == "fails  other: 7"
     assert (tmp_path / "claims.txt").read_text() == "holds  one: 0.5\nfails  other: 7\n"
-    assert run([*command, "--verbose"]) == 0
-    assert "holds  one: 0.5" in capsys.readouterr().out
 
 
 def test_the_comparison_draws_a_figure_and_writes_a_table(
@@ -50,19 +47,3 @@ def test_the_comparison_draws_a_figure_and_writes_a_table(
     assert (tmp_path / "comparison.png").stat().st_size > 1000
     assert "paper.nc" in {path.name for path in tmp_path.iterdir()}
     capsys.readouterr()
-
-
-@pytest.mark.parametrize(
-    ("gone", "remedy"),
-    [
-        ("bench --node --json", "python -m benchmarks"),
-        ("compare --out x", "colme reproduce comparison"),
-        ("reproduce harm --out x", "python -m research harm"),
-        ("reproduce schools --json", "python -m research schools"),
-    ],
-)
-def test_a_command_that_is_elsewhere_now_says_where(
-    gone: str, remedy: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(gone.split()) == BAD_INPUT
-    assert remedy in capsys.readouterr().err

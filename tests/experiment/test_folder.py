@@ -154,7 +154,7 @@ def drawn(_figure: object, folder: Path, name: str) -> list[Path]:
 
 
 COMMANDS: dict[str, Callable[[Path], list[str]]] = {
-    "figure1": lambda _: ["reproduce", "figure1", "--runs", "4"],
+    "figure1": lambda _: ["reproduce", "figure1"],
     "comparison": lambda _: ["reproduce", "comparison"],
     "study": of_study,
 }

@@ -161,7 +161,7 @@ def test_a_file_is_read_on_once_there_is_room_again(tmp_path: Path, disk: Disk) 
         assert nodes.status(member).samples.taken == 20
 
 
-def test_rows_are_taken_once_even_if_the_disk_only_says_that_it_failed(
+async def test_rows_are_taken_once_even_if_the_disk_only_says_that_it_failed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A commit whose last step fails may be there after all: to take its rows again would leak."""
@@ -188,10 +188,10 @@ def test_rows_are_taken_once_even_if_the_disk_only_says_that_it_failed(
     source = f'kind = "file"\npath = "{data}"\npoll = 0.01'
     (member,) = acquainted(tmp_path / "nodes", 1, {"source": source})
     monkeypatch.setattr(Store, "commit", commit_and_fail_once)
-    asyncio.run(program())
+    await program()
 
 
-def test_a_node_that_waits_for_its_disk_can_be_stopped(
+async def test_a_node_that_waits_for_its_disk_can_be_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its end does not wait for the next attempt, which is an hour away here."""
@@ -206,7 +206,7 @@ def test_a_node_that_waits_for_its_disk_can_be_stopped(
     (member,) = acquainted(tmp_path / "nodes", 1)
     monkeypatch.setattr(Store, "commit", fail)
     monkeypatch.setattr(driver, "FIRST_RETRY", 3600)
-    asyncio.run(program())
+    await program()
 
 
 @pytest.mark.parametrize("new", [True, False], ids=["new", "old"])

@@ -1,6 +1,5 @@
 """A node inside another program: `async with colme.Node(config) as node`."""
 
-import asyncio
 import tomllib
 from math import inf, nan
 from pathlib import Path
@@ -34,58 +33,52 @@ def as_fields(member: Member) -> dict[str, Any]:
     return fields | {"owner": False}
 
 
-def test_two_nodes_in_one_process_learn_from_each_other(tmp_path: Path) -> None:
+async def test_two_nodes_in_one_process_learn_from_each_other(tmp_path: Path) -> None:
     """One is made from a dict, the other from its file."""
     here, there = neighbours(tmp_path)
 
-    async def program() -> None:
-        fields = as_fields(here)
-        async with colme.Node(fields) as a, colme.Node(there.folder / CONFIG) as b:
-            assert (a.name, b.name) == (here.name, there.name)
-            with refused(LocalProtocolError, "estimate"):
-                await a.estimate()
-            for n in range(200):
-                a.observe(0.4 + n % 2 / 10)
-                b.observe(0.4 + n % 2 / 10)
-            await a.observe(0.45)
-            assert Overview.of(here.config.state).taken == 201, "stored, once awaited"
-            await until(lambda: a.status().class_size == b.status().class_size == 2)
-            first, round_ = await a.estimate(), a.status().round
-            assert first.alone == pytest.approx(0.45)
-            assert (first.samples, (await b.estimate()).samples) == (201, 200)
-            assert first.low <= first.value <= first.high
-            await until(lambda: min(one.status().round for one in (a, b)) > round_ + 2)
-            assert a.status().neighbours[0].connected
-            assert a.troubles() == b.troubles() == []
-        # Left, they are gone: the same nodes can be entered again.
-        async with colme.Node(str(there.folder / CONFIG)) as b:
-            assert b.status().epoch == 2
-            assert (await b.estimate()).samples == 200
-
-    asyncio.run(program())
+    fields = as_fields(here)
+    async with colme.Node(fields) as a, colme.Node(there.folder / CONFIG) as b:
+        assert (a.name, b.name) == (here.name, there.name)
+        with refused(LocalProtocolError, "estimate"):
+            await a.estimate()
+        for n in range(200):
+            a.observe(0.4 + n % 2 / 10)
+            b.observe(0.4 + n % 2 / 10)
+        await a.observe(0.45)
+        assert Overview.of(here.config.state).taken == 201, "stored, once awaited"
+        await until(lambda: a.status().class_size == b.status().class_size == 2)
+        first, round_ = await a.estimate(), a.status().round
+        assert first.alone == pytest.approx(0.45)
+        assert (first.samples, (await b.estimate()).samples) == (201, 200)
+        assert first.low <= first.value <= first.high
+        await until(lambda: min(one.status().round for one in (a, b)) > round_ + 2)
+        assert a.status().neighbours[0].connected
+        assert a.troubles() == b.troubles() == []
+    # Left, they are gone: the same nodes can be entered again.
+    async with colme.Node(str(there.folder / CONFIG)) as b:
+        assert b.status().epoch == 2
+        assert (await b.estimate()).samples == 200
 
 
-def test_a_bad_sample_is_refused_and_the_node_goes_on(tmp_path: Path) -> None:
+async def test_a_bad_sample_is_refused_and_the_node_goes_on(tmp_path: Path) -> None:
     member, _ = neighbours(tmp_path)
 
-    async def program() -> None:
-        async with colme.Node(as_fields(member)) as node:
-            await node.observe(0.25)
-            for bad in (nan, inf, "0.5", None):
-                with refused(SampleError, "sample 0"):
-                    node.observe(bad)  # type: ignore[arg-type]
-            with refused(SampleError, "sample 1"):
-                await node.take([0.5, nan])
-            await node.observe(0.75)
-            await until(lambda: node.status().round > 0)
-            answer = await node.estimate()
-            assert answer.samples == 2
-            assert answer.alone == pytest.approx(0.5)
-
-    asyncio.run(program())
+    async with colme.Node(as_fields(member)) as node:
+        await node.observe(0.25)
+        for bad in (nan, inf, "0.5", None):
+            with refused(SampleError, "sample 0"):
+                node.observe(bad)  # type: ignore[arg-type]
+        with refused(SampleError, "sample 1"):
+            await node.take([0.5, nan])
+        await node.observe(0.75)
+        await until(lambda: node.status().round > 0)
+        answer = await node.estimate()
+        assert answer.samples == 2
+        assert answer.alone == pytest.approx(0.5)
 
 
-def test_a_program_that_fails_leaves_a_state_that_can_be_used(tmp_path: Path) -> None:
+async def test_a_program_that_fails_leaves_a_state_that_can_be_used(tmp_path: Path) -> None:
     member, _ = neighbours(tmp_path)
 
     async def failing() -> None:
@@ -93,44 +86,35 @@ def test_a_program_that_fails_leaves_a_state_that_can_be_used(tmp_path: Path) ->
             node.observe(0.5)
             raise ZeroDivisionError
 
-    async def program() -> None:
-        with pytest.raises(ZeroDivisionError):
-            await failing()
-        assert Overview.of(member.config.state).taken == 1, "taken in, so stored"
-        async with colme.Node(as_fields(member)) as node:
-            assert (await node.estimate()).samples == 1
-
-    asyncio.run(program())
+    with pytest.raises(ZeroDivisionError):
+        await failing()
+    assert Overview.of(member.config.state).taken == 1, "taken in, so stored"
+    async with colme.Node(as_fields(member)) as node:
+        assert (await node.estimate()).samples == 1
 
 
-def test_a_start_that_is_refused_leaves_nothing_behind(tmp_path: Path) -> None:
+async def test_a_start_that_is_refused_leaves_nothing_behind(tmp_path: Path) -> None:
     """The state is free for the next attempt, and nobody listens."""
     member, other = neighbours(tmp_path)
 
-    async def program() -> None:
-        taken = as_fields(member) | {"listen": other.config.listen}
-        async with colme.Node(as_fields(other)):
-            with refused(NetworkError, "listen"):
-                await colme.Node(taken).__aenter__()
-            with pytest.raises(StoreError, match="in use by another process"):
-                await colme.Node(as_fields(other)).__aenter__()
-            async with colme.Node(as_fields(member)) as node:
-                await until(lambda: node.status().neighbours[0].connected)
-                assert node.status().epoch == 2
-
-    asyncio.run(program())
+    taken = as_fields(member) | {"listen": other.config.listen}
+    async with colme.Node(as_fields(other)):
+        with refused(NetworkError, "listen"):
+            await colme.Node(taken).__aenter__()
+        with pytest.raises(StoreError, match="in use by another process"):
+            await colme.Node(as_fields(other)).__aenter__()
+        async with colme.Node(as_fields(member)) as node:
+            await until(lambda: node.status().neighbours[0].connected)
+            assert node.status().epoch == 2
 
 
-def test_made_up_data_and_real_samples_do_not_mix(tmp_path: Path) -> None:
+async def test_made_up_data_and_real_samples_do_not_mix(tmp_path: Path) -> None:
     """The noise of made-up data may be repeatable."""
     member, _ = acquainted(tmp_path, 2)
 
-    async def program() -> None:
-        async with colme.Node(as_fields(member)) as node:
-            with refused(LocalProtocolError, "sample"):
-                node.observe(0.5)
-
-    asyncio.run(program())
+    async with colme.Node(as_fields(member)) as node:
+        with refused(LocalProtocolError, "sample"):
+            node.observe(0.5)
 
 
 def test_a_configuration_that_is_wrong_is_refused_before_anything_is_made(tmp_path: Path) -> None:

@@ -47,33 +47,30 @@ def test_it_has_one_shape() -> None:
     ]
 
 
-def test_it_rests_on_the_records_and_says_so(tmp_path: Path) -> None:
-    async def check() -> None:
-        async with boarded(tmp_path) as one:
-            answering = Answering(one.driver)
-            with refused(LocalProtocolError, "estimate"):
-                await answering.answer()
-            await one.driver.observe([0.45, 0.55, 0.4, 0.6, 0.52])
-            alone = await answering.answer()
-            assert (alone.records, alone.classes, alone.oldest) == (0, None, None)
-            assert alone.why is not None
-            assert alone.why.startswith("nobody else has released something")
-            assert alone.value == alone.alone
-            for n, mean in enumerate([0.5, 0.9]):
-                many(one, mean=mean, first=100 * n)
-            together = await answering.answer()
-            assert together.why is None
-            assert (together.records, together.classes) == (80, 2)
-            assert together.alone == alone.alone
-            assert together.low < together.value < together.high
-            assert together.high - together.low < alone.high - alone.low
-            assert together.oldest is not None
-            assert together.oldest >= 0
-
-    asyncio.run(check())
+async def test_it_rests_on_the_records_and_says_so(tmp_path: Path) -> None:
+    async with boarded(tmp_path) as one:
+        answering = Answering(one.driver)
+        with refused(LocalProtocolError, "estimate"):
+            await answering.answer()
+        await one.driver.observe([0.45, 0.55, 0.4, 0.6, 0.52])
+        alone = await answering.answer()
+        assert (alone.records, alone.classes, alone.oldest) == (0, None, None)
+        assert alone.why is not None
+        assert alone.why.startswith("nobody else has released something")
+        assert alone.value == alone.alone
+        for n, mean in enumerate([0.5, 0.9]):
+            many(one, mean=mean, first=100 * n)
+        together = await answering.answer()
+        assert together.why is None
+        assert (together.records, together.classes) == (80, 2)
+        assert together.alone == alone.alone
+        assert together.low < together.value < together.high
+        assert together.high - together.low < alone.high - alone.low
+        assert together.oldest is not None
+        assert together.oldest >= 0
 
 
-def test_it_is_computed_once_and_again_when_something_changes(
+async def test_it_is_computed_once_and_again_when_something_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     threads: list[threading.Thread] = []
@@ -85,26 +82,23 @@ def test_it_is_computed_once_and_again_when_something_changes(
 
     monkeypatch.setattr(Relay, "answer", counted)
 
-    async def check() -> None:
-        async with boarded(tmp_path) as one:
-            answering = Answering(one.driver)
-            await one.driver.observe([0.5] * 4)
-            many(one, mean=0.5)
-            first, second = await asyncio.gather(answering.answer(), answering.answer())
-            assert first.value == second.value
-            assert len(threads) == 1
-            assert threads[0] is not threading.main_thread()
-            many(one, mean=0.5)  # The same again: no news.
-            await answering.answer()
-            assert len(threads) == 1
-            many(one, mean=0.5, first=100)
-            await answering.answer()
-            assert len(threads) == 2
-            await one.driver.observe([0.5])
-            await answering.answer()
-            assert len(threads) == 3
-
-    asyncio.run(check())
+    async with boarded(tmp_path) as one:
+        answering = Answering(one.driver)
+        await one.driver.observe([0.5] * 4)
+        many(one, mean=0.5)
+        first, second = await asyncio.gather(answering.answer(), answering.answer())
+        assert first.value == second.value
+        assert len(threads) == 1
+        assert threads[0] is not threading.main_thread()
+        many(one, mean=0.5)  # The same again: no news.
+        await answering.answer()
+        assert len(threads) == 1
+        many(one, mean=0.5, first=100)
+        await answering.answer()
+        assert len(threads) == 2
+        await one.driver.observe([0.5])
+        await answering.answer()
+        assert len(threads) == 3
 
 
 def test_in_rounds_it_says_how_many_look_alike() -> None:

@@ -1,6 +1,5 @@
 """Relay in a node: what is released reaches everybody, is stored first, and is never forgotten."""
 
-import asyncio
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -8,7 +7,6 @@ import pytest
 
 from colme.node.config import NodeConfig
 from colme.node.node import Node
-from colme.node.session import link
 from colme.node.state import Overview
 from support.boarded import board_of, orders, relaying
 from support.neighbours import Neighbours, free_ports
@@ -18,22 +16,19 @@ from support.waiting import until
 PATH = {"a": ("b",), "b": ("a", "c"), "c": ("b",)}
 
 
-def test_a_release_reaches_those_who_are_no_neighbours(tmp_path: Path) -> None:
-    async def check() -> None:
-        three = Neighbours(tmp_path, *PATH)
-        async with AsyncExitStack() as stack:
-            nodes = {
-                name: await stack.enter_async_context(Node(relaying(three, name, *others)))
-                for name, others in PATH.items()
-            }
-            for number, node in enumerate(nodes.values()):
-                await node.take([0.25 + number / 8] * 20)
-            await until(lambda: all(len(board_of(node)) == 3 for node in nodes.values()))
-            await until(lambda: orders(nodes["a"]) == orders(nodes["b"]) == orders(nodes["c"]))
-            assert nodes["a"].status().records == 3
-            assert (await nodes["a"].estimate()).alone == 0.25
-
-    asyncio.run(check())
+async def test_a_release_reaches_those_who_are_no_neighbours(tmp_path: Path) -> None:
+    three = Neighbours(tmp_path, *PATH)
+    async with AsyncExitStack() as stack:
+        nodes = {
+            name: await stack.enter_async_context(Node(relaying(three, name, *others)))
+            for name, others in PATH.items()
+        }
+        for number, node in enumerate(nodes.values()):
+            await node.take([0.25 + number / 8] * 20)
+        await until(lambda: all(len(board_of(node)) == 3 for node in nodes.values()))
+        await until(lambda: orders(nodes["a"]) == orders(nodes["b"]) == orders(nodes["c"]))
+        assert nodes["a"].status().records == 3
+        assert (await nodes["a"].estimate()).alone == 0.25
     overview = Overview.of(tmp_path / "a" / "state")
     assert overview.ledger.samples == overview.sent.count  # type: ignore[union-attr]
 
@@ -48,38 +43,31 @@ def through(config: NodeConfig, other: str, port: int) -> NodeConfig:
     return config.model_copy(update={"neighbours": neighbours})
 
 
-def test_after_a_partition_boards_become_alike(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("call_again_soon")
+async def test_after_a_partition_boards_become_alike(tmp_path: Path) -> None:
     """Both halves go on alone, and no rule is needed to bring them together."""
-    monkeypatch.setattr(link, "FIRST_PAUSE", 0.02)
-    monkeypatch.setattr(link, "LONGEST_PAUSE", 0.1)
+    four = Neighbours(tmp_path, "a", "b", "c", "d")
+    to_b, to_c = free_ports(2)
+    configs = {
+        "a": relaying(four, "a", "b"),
+        "b": through(relaying(four, "b", "a", "c"), "c", to_c),
+        "c": through(relaying(four, "c", "b", "d"), "b", to_b),
+        "d": relaying(four, "d", "c"),
+    }
+    async with AsyncExitStack() as stack:
+        nodes = [await stack.enter_async_context(Node(one)) for one in configs.values()]
 
-    async def check() -> None:
-        four = Neighbours(tmp_path, "a", "b", "c", "d")
-        to_b, to_c = free_ports(2)
-        configs = {
-            "a": relaying(four, "a", "b"),
-            "b": through(relaying(four, "b", "a", "c"), "c", to_c),
-            "c": through(relaying(four, "c", "b", "d"), "b", to_b),
-            "d": relaying(four, "d", "c"),
-        }
-        async with AsyncExitStack() as stack:
-            nodes = [await stack.enter_async_context(Node(one)) for one in configs.values()]
+        def prints() -> set[str | None]:
+            return {node.status().board for node in nodes}
 
-            def prints() -> set[str | None]:
-                return {node.status().board for node in nodes}
-
-            for number, node in enumerate(nodes):  # There is no line yet: two halves.
-                await node.take([0.25 + number / 8] * 20)
-            await until(lambda: [len(board_of(node)) for node in nodes] == [2] * 4)
-            for _ in range(2):
-                async with line(to_b, four.ports["b"]), line(to_c, four.ports["c"]):
-                    await until(lambda: len(prints()) == 1)
-                    assert len(board_of(nodes[0])) == 4
-                for node in nodes:  # Apart again, and all have news.
-                    await node.take([0.5] * 20)
-                await until(lambda: len(prints()) == 2)
-            assert not any(node.status().barred for node in nodes)
-
-    asyncio.run(check())
+        for number, node in enumerate(nodes):  # There is no line yet: two halves.
+            await node.take([0.25 + number / 8] * 20)
+        await until(lambda: [len(board_of(node)) for node in nodes] == [2] * 4)
+        for _ in range(2):
+            async with line(to_b, four.ports["b"]), line(to_c, four.ports["c"]):
+                await until(lambda: len(prints()) == 1)
+                assert len(board_of(nodes[0])) == 4
+            for node in nodes:  # Apart again, and all have news.
+                await node.take([0.5] * 20)
+            await until(lambda: len(prints()) == 2)
+        assert not any(node.status().barred for node in nodes)

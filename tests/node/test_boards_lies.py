@@ -58,16 +58,13 @@ def test_an_absurd_mean(tmp_path: Path, mean: float) -> None:
     is_refused(written(somebody(1), mean=mean), Reason.INVALID_VALUE, tmp_path)
 
 
-def test_the_rest_of_a_message_is_taken(tmp_path: Path) -> None:
-    async def check() -> None:
-        async with boarded(tmp_path) as one:
-            absurd = [written(somebody(number), mean=1e6) for number in (1, 2)]
-            with pytest.raises(Refused):
-                one.tell("b", absurd[0], GOOD, absurd[1])
-            assert [entry.origin for entry in one.board] == [GOOD.origin]
-            assert one.counted(Reason.INVALID_VALUE) == 1, "the other is for the listener to count"
-
-    asyncio.run(check())
+async def test_the_rest_of_a_message_is_taken(tmp_path: Path) -> None:
+    async with boarded(tmp_path) as one:
+        absurd = [written(somebody(number), mean=1e6) for number in (1, 2)]
+        with pytest.raises(Refused):
+            one.tell("b", absurd[0], GOOD, absurd[1])
+        assert [entry.origin for entry in one.board] == [GOOD.origin]
+        assert one.counted(Reason.INVALID_VALUE) == 1, "the other is for the listener to count"
 
 
 def in_a_frame(*entries: bytes) -> pb.Frame:
@@ -104,120 +101,94 @@ def test_a_proof_that_proves_nothing() -> None:
             message_in("b", in_a_frame(data))
 
 
-def test_an_older_record_is_noted_and_changes_nothing(tmp_path: Path) -> None:
-    async def check() -> None:
-        async with boarded(tmp_path) as one:
-            one.tell("c", GOOD)
-            one.tell("b", written(somebody(0), sequence=1))
-            assert one.counted(Reason.OLD_RECORD) == 1
-            assert list(one.board) == [GOOD]
-            one.driver.start(0)
-            await until(lambda: GOOD in one.records_to("b"))
-
-    asyncio.run(check())
+async def test_an_older_record_is_noted_and_changes_nothing(tmp_path: Path) -> None:
+    async with boarded(tmp_path) as one:
+        one.tell("c", GOOD)
+        one.tell("b", written(somebody(0), sequence=1))
+        assert one.counted(Reason.OLD_RECORD) == 1
+        assert list(one.board) == [GOOD]
+        one.driver.start(0)
+        await until(lambda: GOOD in one.records_to("b"))
 
 
-def test_a_count_far_above_everybodys_is_noted(tmp_path: Path) -> None:
+async def test_a_count_far_above_everybodys_is_noted(tmp_path: Path) -> None:
     """It is taken: what it claims is capped where it counts (`inference.tables`)."""
-
-    async def check() -> None:
-        async with boarded(tmp_path) as one:
-            one.tell("c", *(written(somebody(number)) for number in range(6)))
-            one.driver.start(0)
-            await until(lambda: len(one.records_to("b")) == 6)
-            one.tell("b", written(somebody(7), count=8 * 1000), written(somebody(8), count=8001))
-            assert one.counted(Reason.LARGE_COUNT) == 1
-
-    asyncio.run(check())
+    async with boarded(tmp_path) as one:
+        one.tell("c", *(written(somebody(number)) for number in range(6)))
+        one.driver.start(0)
+        await until(lambda: len(one.records_to("b")) == 6)
+        one.tell("b", written(somebody(7), count=8 * 1000), written(somebody(8), count=8001))
+        assert one.counted(Reason.LARGE_COUNT) == 1
 
 
-def test_a_digest_that_never_ends(tmp_path: Path) -> None:
-    async def check() -> None:
-        async with boarded(tmp_path, interval=3600) as one:
-            one.driver.start(0)
-            await until(lambda: one.driver.agent.round == 1)
-            page = Page(after="", last=LAST_ORIGIN, heads=())
-            while one.peers["b"].pages < 72:  # Four whole boards, and somewhat more.
-                one.driver.receive("b", DigestMessage(page=page, answer=False))
-            with refused(Refused, reason=Reason.ENDLESS_DIGEST):
-                one.driver.receive("b", DigestMessage(page=page, answer=False))
-            one.driver.receive("c", DigestMessage(page=page, answer=False))
-            one.driver._forget_timers()
-            one.driver._tick()  # Whoever has been answered may ask again.
+async def test_a_digest_that_never_ends(tmp_path: Path) -> None:
+    async with boarded(tmp_path, interval=3600) as one:
+        one.driver.start(0)
+        await until(lambda: one.driver.agent.round == 1)
+        page = Page(after="", last=LAST_ORIGIN, heads=())
+        while one.peers["b"].pages < 72:  # Four whole boards, and somewhat more.
             one.driver.receive("b", DigestMessage(page=page, answer=False))
-
-    asyncio.run(check())
-
-
-def test_a_message_of_another_algorithm(tmp_path: Path) -> None:
-    async def check() -> None:
-        async with boarded(tmp_path) as one:
-            with refused(Refused, reason=Reason.OTHER_CONFIGURATION):
-                one.driver.receive("b", ReleaseMessage(round=1, release=None))
-            await goes_on(one)
-
-    asyncio.run(check())
+        with refused(Refused, reason=Reason.ENDLESS_DIGEST):
+            one.driver.receive("b", DigestMessage(page=page, answer=False))
+        one.driver.receive("c", DigestMessage(page=page, answer=False))
+        one.driver._forget_timers()
+        one.driver._tick()  # Whoever has been answered may ask again.
+        one.driver.receive("b", DigestMessage(page=page, answer=False))
 
 
-def test_an_origin_that_is_not_on_the_roster(tmp_path: Path) -> None:
-    async def check() -> None:
-        async with boarded(tmp_path, roster=(GOOD.origin,)) as one:
-            with refused(Refused, reason=Reason.UNKNOWN_ORIGIN):
-                one.tell("b", written(somebody(1)))
-            one.tell("b", written(B))  # A neighbour's certificate vouches for it.
-            assert written(B).origin in one.board
-            await goes_on(one)
-
-    asyncio.run(check())
+async def test_a_message_of_another_algorithm(tmp_path: Path) -> None:
+    async with boarded(tmp_path) as one:
+        with refused(Refused, reason=Reason.OTHER_CONFIGURATION):
+            one.driver.receive("b", ReleaseMessage(round=1, release=None))
+        await goes_on(one)
 
 
-def test_a_neighbour_that_invents_agents_can_invent_so_many(tmp_path: Path) -> None:
+async def test_an_origin_that_is_not_on_the_roster(tmp_path: Path) -> None:
+    async with boarded(tmp_path, roster=(GOOD.origin,)) as one:
+        with refused(Refused, reason=Reason.UNKNOWN_ORIGIN):
+            one.tell("b", written(somebody(1)))
+        one.tell("b", written(B))  # A neighbour's certificate vouches for it.
+        assert written(B).origin in one.board
+        await goes_on(one)
+
+
+async def test_a_neighbour_that_invents_agents_can_invent_so_many(tmp_path: Path) -> None:
     """And takes nobody else's place: those behind other edges are taken as before."""
-
-    async def check() -> None:
-        async with boarded(tmp_path, behind=5) as one:
-            invented = [written(somebody(number)) for number in range(100, 120)]
-            with refused(Refused, reason=Reason.TOO_MANY_ORIGINS):
-                one.tell("b", *invented)
-            assert len(one.board) == len(one.peers["b"].vouched_for) == 5
-            one.tell("b", written(B))
-            newer = written(somebody(100), sequence=2)
-            one.tell("b", newer)  # What it vouched for may go on.
-            assert one.board.get(newer.origin) == newer
-            one.tell("c", GOOD)
-            one.tell("b", GOOD)
-            assert one.peers["c"].vouched_for == {GOOD.origin}
-
-    asyncio.run(check())
+    async with boarded(tmp_path, behind=5) as one:
+        invented = [written(somebody(number)) for number in range(100, 120)]
+        with refused(Refused, reason=Reason.TOO_MANY_ORIGINS):
+            one.tell("b", *invented)
+        assert len(one.board) == len(one.peers["b"].vouched_for) == 5
+        one.tell("b", written(B))
+        newer = written(somebody(100), sequence=2)
+        one.tell("b", newer)  # What it vouched for may go on.
+        assert one.board.get(newer.origin) == newer
+        one.tell("c", GOOD)
+        one.tell("b", GOOD)
+        assert one.peers["c"].vouched_for == {GOOD.origin}
 
 
-def test_a_restart_does_not_give_it_room_for_more(tmp_path: Path) -> None:
-    async def check() -> None:
-        async with boarded(tmp_path, behind=5) as one:
-            one.driver.start(0)
-            one.tell("b", *(written(somebody(number)) for number in range(5)))
-            await until(lambda: len(one.records_to("c")) == 5)
-        async with boarded(tmp_path, behind=5) as one:
-            with pytest.raises(Refused):
-                one.tell("b", written(somebody(9)))
-
-    asyncio.run(check())
+async def test_a_restart_does_not_give_it_room_for_more(tmp_path: Path) -> None:
+    async with boarded(tmp_path, behind=5) as one:
+        one.driver.start(0)
+        one.tell("b", *(written(somebody(number)) for number in range(5)))
+        await until(lambda: len(one.records_to("c")) == 5)
+    async with boarded(tmp_path, behind=5) as one:
+        with pytest.raises(Refused):
+            one.tell("b", written(somebody(9)))
 
 
-def test_a_contradiction_bars_its_author_and_is_passed_on(tmp_path: Path) -> None:
-    async def check() -> None:
-        async with boarded(tmp_path) as one:
-            one.driver.start(0)
-            one.tell("b", written(somebody(1), mean=0.25))
-            one.tell("c", written(somebody(1), mean=0.75))
-            await until(lambda: any(isinstance(entry, Proof) for entry in one.records_to("c")))
-            origin = written(somebody(1)).origin
-            assert isinstance(one.board.get(origin), Proof)
-            assert b"colme_origins_barred 1.0" in one.metrics.text()
-        async with boarded(tmp_path) as one:
-            assert isinstance(one.board.get(origin), Proof), "also after a restart"
-
-    asyncio.run(check())
+async def test_a_contradiction_bars_its_author_and_is_passed_on(tmp_path: Path) -> None:
+    async with boarded(tmp_path) as one:
+        one.driver.start(0)
+        one.tell("b", written(somebody(1), mean=0.25))
+        one.tell("c", written(somebody(1), mean=0.75))
+        await until(lambda: any(isinstance(entry, Proof) for entry in one.records_to("c")))
+        origin = written(somebody(1)).origin
+        assert isinstance(one.board.get(origin), Proof)
+        assert b"colme_origins_barred 1.0" in one.metrics.text()
+    async with boarded(tmp_path) as one:
+        assert isinstance(one.board.get(origin), Proof), "also after a restart"
 
 
 def test_what_fits_into_no_frame_is_several_messages() -> None:

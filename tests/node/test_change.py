@@ -3,7 +3,6 @@
 The remedy that errors name where bounds, epsilon or algorithm are not those of the state.
 """
 
-import asyncio
 import json
 import sqlite3
 from contextlib import closing
@@ -182,42 +181,39 @@ def fed_by(two: Neighbours, path: Path, **privacy: float) -> NodeConfig:
     return config.model_copy(update={"source": FileSource(kind="file", path=path, poll=0.01)})
 
 
-def test_a_node_goes_on_among_its_neighbours_and_reads_no_line_twice(tmp_path: Path) -> None:
+async def test_a_node_goes_on_among_its_neighbours_and_reads_no_line_twice(tmp_path: Path) -> None:
     """Same file, same neighbour, another epsilon: what a new folder would have noised again."""
     two, path = Neighbours(tmp_path, "a", "b"), tmp_path / "samples"
     path.touch()
     before, after = fed_by(two, path, epsilon=4), fed_by(two, path, epsilon=2)
     other = two.config("b", "a", agreed={"rounds": "free"}, pace={"deadline": 0.2})
 
-    async def whole() -> None:
-        async with Node(other) as b:
-            async with Node(before) as a:
-                path.write_text("0.5\n" * 442)
-                await until(lambda: a.status().samples.taken == 442)
-                await until(lambda: a.status().samples.released > 400)
-                await until(lambda: b.status().neighbours[0].round > 3)
-            stored = Overview.of(before.state)
-            with refused(ConfigError, "privacy.epsilon"):
-                await Node(after).__aenter__()
-            change(after.state, after.settings("a"), drop_waiting=True)
-            with path.open("a") as file:
-                file.write("0.25\n" * 100)
-            async with Node(after) as a:
-                await until(lambda: a.status().samples.released > 0)
-                await until(lambda: a.status().samples.taken == 100)
-                assert (await a.estimate()).alone == 0.25, "not a line of before"
-                await until(lambda: b.status().neighbours[0].round > stored.round + 3)
-                words = a.status().privacy
-                assert not b._parts.failure.done()
-        assert "epsilon = 2 for each sample" in words
-        assert "before that, samples 1 to 442 under epsilon = 4" in words
-        now = Overview.of(after.state, entries=1000)
-        noised = [n for one in now.last_entries for n in range(one.first, one.last + 1)]
-        assert len(noised) == len(set(noised)) == stored.ledger.samples + now.ledger.samples
-        with refused(ConfigError, "--state-lost"):
-            await Node(after, state_lost=True).__aenter__()
-
-    asyncio.run(whole())
+    async with Node(other) as b:
+        async with Node(before) as a:
+            path.write_text("0.5\n" * 442)
+            await until(lambda: a.status().samples.taken == 442)
+            await until(lambda: a.status().samples.released > 400)
+            await until(lambda: b.status().neighbours[0].round > 3)
+        stored = Overview.of(before.state)
+        with refused(ConfigError, "privacy.epsilon"):
+            await Node(after).__aenter__()
+        change(after.state, after.settings("a"), drop_waiting=True)
+        with path.open("a") as file:
+            file.write("0.25\n" * 100)
+        async with Node(after) as a:
+            await until(lambda: a.status().samples.released > 0)
+            await until(lambda: a.status().samples.taken == 100)
+            assert (await a.estimate()).alone == 0.25, "not a line of before"
+            await until(lambda: b.status().neighbours[0].round > stored.round + 3)
+            words = a.status().privacy
+            assert not b._parts.failure.done()
+    assert "epsilon = 2 for each sample" in words
+    assert "before that, samples 1 to 442 under epsilon = 4" in words
+    now = Overview.of(after.state, entries=1000)
+    noised = [n for one in now.last_entries for n in range(one.first, one.last + 1)]
+    assert len(noised) == len(set(noised)) == stored.ledger.samples + now.ledger.samples
+    with refused(ConfigError, "--state-lost"):
+        await Node(after, state_lost=True).__aenter__()
 
 
 @pytest.mark.parametrize("exposed", ["folder", "file", "link"])

@@ -36,98 +36,85 @@ async def taken(config: NodeConfig, samples: int, word: FirstLines | None = None
         return (await node.estimate()).alone
 
 
-def test_a_new_state_does_not_noise_what_another_has_noised(tmp_path: Path) -> None:
+async def test_a_new_state_does_not_noise_what_another_has_noised(tmp_path: Path) -> None:
     """A new folder after a change of bounds, and the file as it was: twice the epsilon."""
     path = tmp_path / "samples"
     path.write_text("")
     first = reading(tmp_path / "a", path)
 
-    async def whole() -> None:
-        async with Node(first) as node:
-            path.write_text("0.5\n" * 442)
-            await until(lambda: node.status().samples.released > 0)
-        agreed = first.agreed.model_copy(update={"bounds": (0, 2)})
-        second = first.model_copy(update={"agreed": agreed, "state": tmp_path / "another folder"})
-        for _ in range(2):
-            with refused(ConfigError, "source.path"):
-                await Node(second).__aenter__()
-        assert Overview.of(second.state).taken == 0
-
-    asyncio.run(whole())
+    async with Node(first) as node:
+        path.write_text("0.5\n" * 442)
+        await until(lambda: node.status().samples.released > 0)
+    agreed = first.agreed.model_copy(update={"bounds": (0, 2)})
+    second = first.model_copy(update={"agreed": agreed, "state": tmp_path / "another folder"})
+    for _ in range(2):
+        with refused(ConfigError, "source.path"):
+            await Node(second).__aenter__()
+    assert Overview.of(second.state).taken == 0
 
 
-def test_the_word_is_for_one_start(tmp_path: Path) -> None:
+async def test_the_word_is_for_one_start(tmp_path: Path) -> None:
     """In a start script it would speak for the next empty state, too."""
     path = tmp_path / "samples"
     path.write_text("0.5\n0.25\n")
     config = reading(tmp_path / "a", path)
 
-    async def whole() -> None:
-        assert await taken(config, 2, "take") == 0.375
-        for word in ("take", "skip"):
-            with refused(ConfigError, "--first-lines"):
-                await Node(config, first_lines=word).__aenter__()
-        with path.open("a") as file:
-            file.write("0.75\n")
-        assert await taken(config, 3) == 0.5
-
-    asyncio.run(whole())
+    assert await taken(config, 2, "take") == 0.375
+    for word in ("take", "skip"):
+        with refused(ConfigError, "--first-lines"):
+            await Node(config, first_lines=word).__aenter__()
+    with path.open("a") as file:
+        file.write("0.75\n")
+    assert await taken(config, 3) == 0.5
 
 
-def test_one_can_begin_after_the_lines_that_are_there(tmp_path: Path) -> None:
+async def test_one_can_begin_after_the_lines_that_are_there(tmp_path: Path) -> None:
     """Once, and for all later starts; the header is read still."""
     path = tmp_path / "samples"
     path.write_text("price\n0.5\n0.5\n")
     source = FileSource(kind="file", path=path, column="price", poll=0.01)
     config = reading(tmp_path / "a", path, source=source)
 
-    async def whole() -> None:
-        async with Node(config, first_lines="skip") as node:
-            await until(lambda: Overview.of(config.state).marks.get(f"file:{path}") == 14)
-            assert node.status().samples.taken == 0
-        with path.open("a") as file:
-            file.write("0.25\n")
-        assert await taken(config, 1) == 0.25
-
-    asyncio.run(whole())
+    async with Node(config, first_lines="skip") as node:
+        await until(lambda: Overview.of(config.state).marks.get(f"file:{path}") == 14)
+        assert node.status().samples.taken == 0
+    with path.open("a") as file:
+        file.write("0.25\n")
+    assert await taken(config, 1) == 0.25
 
 
-def test_lines_written_after_the_first_start_need_no_word(tmp_path: Path) -> None:
+async def test_lines_written_after_the_first_start_need_no_word(tmp_path: Path) -> None:
     """Even if the node was stopped before it had seen any, or the file was not there yet."""
     path = tmp_path / "samples"
     config = reading(tmp_path / "a", path)
 
-    async def whole() -> None:
-        async with Node(config):
-            await until(lambda: f"file:{path}" in Overview.of(config.state).marks)
-        path.write_text("0.5\n")
-        assert await taken(config, 1) == 0.5
-
-    asyncio.run(whole())
+    async with Node(config):
+        await until(lambda: f"file:{path}" in Overview.of(config.state).marks)
+    path.write_text("0.5\n")
+    assert await taken(config, 1) == 0.5
 
 
 @pytest.mark.parametrize("word", ["take", "skip"])
-def test_a_word_needs_lines_to_be_about(tmp_path: Path, word: FirstLines) -> None:
+async def test_a_word_needs_lines_to_be_about(tmp_path: Path, word: FirstLines) -> None:
     """Else it would be about those that a mount brings later: all taken, whatever was said."""
     path = tmp_path / "samples"
     config = reading(tmp_path / "a", path)
 
-    async def whole() -> None:
-        with pytest.raises(ConfigError, match=r"which is missing.*mount it") as caught:
-            await Node(config, first_lines=word).__aenter__()
-        assert caught.value.field == "source.path"
-        path.touch()
-        with pytest.raises(ConfigError, match=r"has no lines.*wait for them.*Start without it"):
-            await Node(config, first_lines=word).__aenter__()
-        assert not Overview.of(config.state).marks
-        path.write_text("0.5\n")
-        async with Node(config, first_lines=word):
-            await until(lambda: f"file:{path}" in Overview.of(config.state).marks)
-
-    asyncio.run(whole())
+    with pytest.raises(ConfigError, match=r"which is missing.*mount it") as caught:
+        await Node(config, first_lines=word).__aenter__()
+    assert caught.value.field == "source.path"
+    path.touch()
+    with pytest.raises(ConfigError, match=r"has no lines.*wait for them.*Start without it"):
+        await Node(config, first_lines=word).__aenter__()
+    assert not Overview.of(config.state).marks
+    path.write_text("0.5\n")
+    async with Node(config, first_lines=word):
+        await until(lambda: f"file:{path}" in Overview.of(config.state).marks)
 
 
-def test_a_start_that_can_not_read_the_column_does_not_use_the_word_up(tmp_path: Path) -> None:
+async def test_a_start_that_can_not_read_the_column_does_not_use_the_word_up(
+    tmp_path: Path,
+) -> None:
     """The same command works once the column is right."""
     path = tmp_path / "samples"
     path.write_text("\ufeffprice\n0.5\n", encoding="utf-8")
@@ -135,32 +122,26 @@ def test_a_start_that_can_not_read_the_column_does_not_use_the_word_up(tmp_path:
     right = reading(tmp_path / "a", path, source=source)
     wrong = right.model_copy(update={"source": source.model_copy(update={"column": "prize"})})
 
-    async def whole() -> None:
-        for word in ("take", "skip", None):
-            with refused(ConfigError, "source.column", seen="prize"):
-                await Node(wrong, first_lines=word).__aenter__()
-        assert not Overview.of(wrong.state).marks
-        assert await taken(right, 1, "take") == 0.5
-
-    asyncio.run(whole())
+    for word in ("take", "skip", None):
+        with refused(ConfigError, "source.column", seen="prize"):
+            await Node(wrong, first_lines=word).__aenter__()
+    assert not Overview.of(wrong.state).marks
+    assert await taken(right, 1, "take") == 0.5
 
 
-def test_another_name_for_the_file_is_another_file(tmp_path: Path) -> None:
+async def test_another_name_for_the_file_is_another_file(tmp_path: Path) -> None:
     """Also in the same state, which has noised what is in it."""
     path, copy = tmp_path / "samples", tmp_path / "renamed"
     path.write_text("0.5\n")
     config = reading(tmp_path / "a", path)
 
-    async def whole() -> None:
-        await taken(config, 1, "take")
-        path.rename(copy)
-        renamed = config.model_copy(update={"source": FileSource(kind="file", path=copy)})
-        with refused(ConfigError, "source.path"):
-            await Node(renamed).__aenter__()
-        async with Node(config.model_copy(update={"source": HttpSource(kind="http")})) as node:
-            await node.observe(0.25)  # Nothing else is held up.
-
-    asyncio.run(whole())
+    await taken(config, 1, "take")
+    path.rename(copy)
+    renamed = config.model_copy(update={"source": FileSource(kind="file", path=copy)})
+    with refused(ConfigError, "source.path"):
+        await Node(renamed).__aenter__()
+    async with Node(config.model_copy(update={"source": HttpSource(kind="http")})) as node:
+        await node.observe(0.25)  # Nothing else is held up.
 
 
 @pytest.mark.parametrize(

@@ -20,43 +20,40 @@ from support.refusing import refused
 from support.waiting import PATIENCE, until
 
 
-def test_a_state_in_rounds_goes_on_in_relay(tmp_path: Path) -> None:
+async def test_a_state_in_rounds_goes_on_in_relay(tmp_path: Path) -> None:
     """No sample is noised a second time, and none that waits is lost."""
     privacy: dict[str, Any] = {"epsilon": 4, "sigma2": 0.01}
 
-    async def check() -> None:
-        one = Neighbours(tmp_path, "a", "b")
-        a = origin_in(one, "a")
-        source = {"kind": "http"}
-        rounds = one.config(
-            "a",
-            agreed={"rounds": "free", "algorithm": "paper"},
-            pace={"deadline": 0.05},
-            privacy=privacy,
-        ).model_copy(update={"source": relaying(one, "a").source})
-        async with Node(rounds) as node:
-            await node.take([0.25] * 100)
-            await until(lambda: node.status().samples.released > 0)
-        before = Overview.of(rounds.state)
-        config = relaying(one, "a", "b", privacy=privacy, source=source)
-        with refused(ConfigError, "agreed.algorithm"):
-            async with Node(config):
-                pass
-        assert changed(config).goes_on
-        now = Overview.of(config.state)
-        assert (now.algorithm, now.taken, now.ledger) == ("relay", before.taken, before.ledger)
-        assert now.last_entries == before.last_entries
-        async with Node(relaying(one, "b", "a", privacy=privacy)) as b, Node(config) as node:
-            assert (await node.estimate()).alone == 0.25
-            await until(lambda: of(b, a) is not None)
-            await node.take([0.25] * 400)
-            await until(lambda: of(b, a).count > 100)  # type: ignore[union-attr]
-            record = of(b, a)
-            assert record is not None
-            assert record.past_count >= before.ledger.samples
-            assert record.past_draws >= before.ledger.blocks
-
-    asyncio.run(check())
+    one = Neighbours(tmp_path, "a", "b")
+    a = origin_in(one, "a")
+    source = {"kind": "http"}
+    rounds = one.config(
+        "a",
+        agreed={"rounds": "free", "algorithm": "paper"},
+        pace={"deadline": 0.05},
+        privacy=privacy,
+    ).model_copy(update={"source": relaying(one, "a").source})
+    async with Node(rounds) as node:
+        await node.take([0.25] * 100)
+        await until(lambda: node.status().samples.released > 0)
+    before = Overview.of(rounds.state)
+    config = relaying(one, "a", "b", privacy=privacy, source=source)
+    with refused(ConfigError, "agreed.algorithm"):
+        async with Node(config):
+            pass
+    assert changed(config).goes_on
+    now = Overview.of(config.state)
+    assert (now.algorithm, now.taken, now.ledger) == ("relay", before.taken, before.ledger)
+    assert now.last_entries == before.last_entries
+    async with Node(relaying(one, "b", "a", privacy=privacy)) as b, Node(config) as node:
+        assert (await node.estimate()).alone == 0.25
+        await until(lambda: of(b, a) is not None)
+        await node.take([0.25] * 400)
+        await until(lambda: of(b, a).count > 100)  # type: ignore[union-attr]
+        record = of(b, a)
+        assert record is not None
+        assert record.past_count >= before.ledger.samples
+        assert record.past_draws >= before.ledger.blocks
 
 
 each_old = pytest.mark.parametrize("old", FILES, ids=lambda path: f"{path.parent.name} {path.stem}")
@@ -105,37 +102,33 @@ def test_a_stored_state_of_rounds_goes_on_in_relay_by_its_operators_word_alone(
     assert "lost" not in shown
 
 
-def test_an_old_state_of_the_rounds_is_known_for_one_in_relay_too(tmp_path: Path) -> None:
+async def test_an_old_state_of_the_rounds_is_known_for_one_in_relay_too(tmp_path: Path) -> None:
     """No record tells of what was released in rounds: how far it had come is remembered all the
     same, through the change of either side.
     """
-
-    async def check() -> None:
-        two = Neighbours(tmp_path, "a", "b")
-        in_relay = [relaying(two, name, other) for name, other in (("a", "b"), ("b", "a"))]
-        in_rounds = [naming(config, "paper", last=None) for config in in_relay]
-        state, old = in_rounds[0].state, tmp_path / "old"
-        async with Node(in_rounds[1]) as b:
-            async with Node(in_rounds[0]) as a:
-                await releasing(a, 50, b)
-            copytree(state, old)
-            before = Overview.of(old)
-            async with Node(in_rounds[0]) as a:
-                await releasing(a, 300, b)
-                # While it is there to tell: what nobody has heard nobody can miss.
-                await until(lambda: b.status().neighbours[0].round > before.round)
-            newest = Overview.of(state)
-        rmtree(state)
-        copytree(old, state)
-        assert before.ledger.samples < newest.ledger.samples
-        assert all(changed(config).goes_on for config in in_relay)
-        async with Node(in_relay[1]), Node(in_relay[0]) as a:
-            with refused(StaleStateError, "state"):
-                async with asyncio.timeout(PATIENCE):
-                    await a.failed()
-        assert Overview.of(state).ledger == before.ledger
-
-    asyncio.run(check())
+    two = Neighbours(tmp_path, "a", "b")
+    in_relay = [relaying(two, name, other) for name, other in (("a", "b"), ("b", "a"))]
+    in_rounds = [naming(config, "paper", last=None) for config in in_relay]
+    state, old = in_rounds[0].state, tmp_path / "old"
+    async with Node(in_rounds[1]) as b:
+        async with Node(in_rounds[0]) as a:
+            await releasing(a, 50, b)
+        copytree(state, old)
+        before = Overview.of(old)
+        async with Node(in_rounds[0]) as a:
+            await releasing(a, 300, b)
+            # While it is there to tell: what nobody has heard nobody can miss.
+            await until(lambda: b.status().neighbours[0].round > before.round)
+        newest = Overview.of(state)
+    rmtree(state)
+    copytree(old, state)
+    assert before.ledger.samples < newest.ledger.samples
+    assert all(changed(config).goes_on for config in in_relay)
+    async with Node(in_relay[1]), Node(in_relay[0]) as a:
+        with refused(StaleStateError, "state"):
+            async with asyncio.timeout(PATIENCE):
+                await a.failed()
+    assert Overview.of(state).ledger == before.ledger
 
 
 async def releasing(node: Node, samples: int, other: Node) -> None:

@@ -107,34 +107,28 @@ def post(link: Link, *rounds: int) -> None:
         link.post(ReleaseMessage(round=number, release=None))
 
 
-def test_what_is_dropped_while_a_frame_is_written_is_not_sent() -> None:
-    async def check() -> None:
-        link, call = made_link(), SlowCall()
-        post(link, 1, 1, 2)
-        async with speaking(link, call):
-            await until(lambda: call.begun)
-            link.drop()
-            call.gate.set()
-            await quiet()
-            assert call.begun == [1]
-            post(link, 3)
-            await until(lambda: call.begun == [1, 3])
-
-    asyncio.run(check())
-
-
-def test_frames_of_rounds_before_the_neighbours_own_are_not_sent() -> None:
-    async def check() -> None:
-        link, call = made_link(), SlowCall()
+async def test_what_is_dropped_while_a_frame_is_written_is_not_sent() -> None:
+    link, call = made_link(), SlowCall()
+    post(link, 1, 1, 2)
+    async with speaking(link, call):
+        await until(lambda: call.begun)
+        link.drop()
         call.gate.set()
-        post(link, 4, 5)
-        async with speaking(link, call, round_=5):
-            await until(lambda: call.begun)
-            post(link, 4, 6)
-            await until(lambda: 6 in call.begun)
-            assert call.begun == [5, 6]
+        await quiet()
+        assert call.begun == [1]
+        post(link, 3)
+        await until(lambda: call.begun == [1, 3])
 
-    asyncio.run(check())
+
+async def test_frames_of_rounds_before_the_neighbours_own_are_not_sent() -> None:
+    link, call = made_link(), SlowCall()
+    call.gate.set()
+    post(link, 4, 5)
+    async with speaking(link, call, round_=5):
+        await until(lambda: call.begun)
+        post(link, 4, 6)
+        await until(lambda: 6 in call.begun)
+        assert call.begun == [5, 6]
 
 
 def nameless(folder: Path) -> Path:

@@ -49,35 +49,29 @@ def test_a_start_that_failed_is_no_start(use: str, tmp_path: Path) -> None:
         USES[use](node)
 
 
-def test_to_enter_it_twice_is_refused_and_does_not_disturb_it(tmp_path: Path) -> None:
-    async def whole() -> None:
-        async with alone(tmp_path) as node:
-            with pytest.raises(StoreError, match="in use"):
-                await node.__aenter__()
-            await node.observe(0.5)
-            assert node.status().samples.taken == 1
-        assert node.status().epoch == 1
-
-    asyncio.run(whole())
+async def test_to_enter_it_twice_is_refused_and_does_not_disturb_it(tmp_path: Path) -> None:
+    async with alone(tmp_path) as node:
+        with pytest.raises(StoreError, match="in use"):
+            await node.__aenter__()
+        await node.observe(0.5)
+        assert node.status().samples.taken == 1
+    assert node.status().epoch == 1
 
 
-def test_once_left_it_can_be_looked_at_and_takes_nothing(tmp_path: Path) -> None:
+async def test_once_left_it_can_be_looked_at_and_takes_nothing(tmp_path: Path) -> None:
     node = alone(tmp_path)
 
-    async def whole() -> None:
-        async with node:
-            await node.observe(0.5)
-        assert node.name == node.status().name == "a"
-        assert node.status().samples.taken == (await node.estimate()).samples == 1
-        with refused(LocalProtocolError, "sample", seen="one for a node that has stopped"):
-            node.observe(0.5)
-        with refused(LocalProtocolError, "sample", seen="one for a node that has stopped"):
-            await node.take([0.5])
-        with refused(LocalProtocolError, "node", seen="one that was left"):
-            await node.failed()
-        async with node:
-            assert node.status().epoch == 2
-            await node.observe(0.75)
-        assert node.status().samples.taken == 2
-
-    asyncio.run(whole())
+    async with node:
+        await node.observe(0.5)
+    assert node.name == node.status().name == "a"
+    assert node.status().samples.taken == (await node.estimate()).samples == 1
+    with refused(LocalProtocolError, "sample", seen="one for a node that has stopped"):
+        node.observe(0.5)
+    with refused(LocalProtocolError, "sample", seen="one for a node that has stopped"):
+        await node.take([0.5])
+    with refused(LocalProtocolError, "node", seen="one that was left"):
+        await node.failed()
+    async with node:
+        assert node.status().epoch == 2
+        await node.observe(0.75)
+    assert node.status().samples.taken == 2

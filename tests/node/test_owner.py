@@ -136,24 +136,20 @@ OTHER_HOSTS += ["127.0.0.1.evil.example", "10.0.0.7:7401", "0.0.0.0:7401", "[::]
 THIS_HOST = ["localhost", "LOCALHOST:7401", "127.0.0.1", "127.0.0.1:1", "[::1]", "[::1]:7401"]
 
 
-def test_who_asked_for_another_host_is_not_let_in() -> None:
+async def test_who_asked_for_another_host_is_not_let_in() -> None:
     """A page whose name was made to lead to this machine asks by that name."""
-
-    async def asking() -> None:
-        node = KnownNode()
-        async with served(node) as client:
-            for host in OTHER_HOSTS:
-                for path in ("/estimate", "/livez", "/readyz"):
-                    heard = await client.ask(path, host=host)
-                    assert heard.code == 421, host
-                    assert json.loads(heard.body)["error"].startswith("Host: expected localhost")
-                assert (await client.ask("/samples", "POST", "[1]", host=host)).code == 421
-            assert node.taken == []
-            for host in THIS_HOST:  # by whatever port: it may be forwarded
-                assert (await client.ask("/estimate", host=host)).code == 200
-                assert (await client.ask("/livez", host=host, authorization=None)).code == 200
-
-    asyncio.run(asking())
+    node = KnownNode()
+    async with served(node) as client:
+        for host in OTHER_HOSTS:
+            for path in ("/estimate", "/livez", "/readyz"):
+                heard = await client.ask(path, host=host)
+                assert heard.code == 421, host
+                assert json.loads(heard.body)["error"].startswith("Host: expected localhost")
+            assert (await client.ask("/samples", "POST", "[1]", host=host)).code == 421
+        assert node.taken == []
+        for host in THIS_HOST:  # by whatever port: it may be forwarded
+            assert (await client.ask("/estimate", host=host)).code == 200
+            assert (await client.ask("/livez", host=host, authorization=None)).code == 200
 
 
 @pytest.mark.parametrize("path", ["/page", "/nothing", "/docs", "/openapi.json", "/status/"])
@@ -281,19 +277,15 @@ def test_a_fault_of_the_node_is_logged_without_the_data(capsys: pytest.CaptureFi
     assert str(SECRET) not in printed
 
 
-def test_what_was_posted_shows_in_nothing_but_the_estimate() -> None:
-    async def looking() -> None:
-        node = KnownNode()
-        async with served(node) as client:
-            await client.ask("/samples", "POST", f"[{SECRET}]")
-            await client.ask("/samples", "POST", f"[{SECRET}, NaN]")
-            await client.ask("/estimate")
-            shown = [
-                (await client.ask(path)).body
-                for path in ("/metrics", "/status", "/livez", "/readyz")
-            ]
-        assert node.taken == [SECRET]
-        for number in (SECRET, ANSWER.value, ANSWER.alone, ANSWER.low, ANSWER.high):
-            assert not any(str(number)[:8].encode() in body for body in shown)
-
-    asyncio.run(looking())
+async def test_what_was_posted_shows_in_nothing_but_the_estimate() -> None:
+    node = KnownNode()
+    async with served(node) as client:
+        await client.ask("/samples", "POST", f"[{SECRET}]")
+        await client.ask("/samples", "POST", f"[{SECRET}, NaN]")
+        await client.ask("/estimate")
+        shown = [
+            (await client.ask(path)).body for path in ("/metrics", "/status", "/livez", "/readyz")
+        ]
+    assert node.taken == [SECRET]
+    for number in (SECRET, ANSWER.value, ANSWER.alone, ANSWER.low, ANSWER.high):
+        assert not any(str(number)[:8].encode() in body for body in shown)

@@ -23,38 +23,32 @@ UNFINISHED = (
 ).encode()
 
 
-def test_samples_are_confirmed_only_when_they_are_durable() -> None:
-    async def posting() -> None:
-        asked, durable = asyncio.Event(), asyncio.Event()
+async def test_samples_are_confirmed_only_when_they_are_durable() -> None:
+    asked, durable = asyncio.Event(), asyncio.Event()
 
-        async def commit() -> None:
-            asked.set()
-            await durable.wait()
+    async def commit() -> None:
+        asked.set()
+        await durable.wait()
 
-        async with served(KnownNode(before_taking=commit)) as client:
-            heard = asyncio.create_task(client.ask("/samples", "POST", "1"))
-            await asked.wait()
-            assert (await client.ask("/livez")).code == 200
-            assert not heard.done()
-            durable.set()
-            assert (await heard).code == 200
-
-    asyncio.run(posting())
+    async with served(KnownNode(before_taking=commit)) as client:
+        heard = asyncio.create_task(client.ask("/samples", "POST", "1"))
+        await asked.wait()
+        assert (await client.ask("/livez")).code == 200
+        assert not heard.done()
+        durable.set()
+        assert (await heard).code == 200
 
 
-def test_many_may_post_at_once() -> None:
-    async def posting() -> None:
-        node = KnownNode()
-        async with served(node) as client:
-            bodies = [json.dumps([n, n + 0.5]) for n in range(40)]
-            heard = await asyncio.gather(*(client.ask("/samples", "POST", b) for b in bodies))
-        assert {one.code for one in heard} == {200}
-        assert sorted(node.taken) == [n / 2 for n in range(80)]
-
-    asyncio.run(posting())
+async def test_many_may_post_at_once() -> None:
+    node = KnownNode()
+    async with served(node) as client:
+        bodies = [json.dumps([n, n + 0.5]) for n in range(40)]
+        heard = await asyncio.gather(*(client.ask("/samples", "POST", b) for b in bodies))
+    assert {one.code for one in heard} == {200}
+    assert sorted(node.taken) == [n / 2 for n in range(80)]
 
 
-def test_a_port_in_use_is_an_error_that_says_so() -> None:
+async def test_a_port_in_use_is_an_error_that_says_so() -> None:
     async def starting() -> None:
         async with served(KnownNode()) as client:
             second = OwnerServer(KnownNode(), listen=f"127.0.0.1:{client.port}", token=TOKEN)
@@ -72,7 +66,7 @@ def test_a_port_in_use_is_an_error_that_says_so() -> None:
         await server.stop()
         await server.stop()
 
-    asyncio.run(starting())
+    await starting()
 
 
 def test_signals_and_the_log_of_the_program_are_left_alone(
@@ -100,43 +94,39 @@ def test_signals_and_the_log_of_the_program_are_left_alone(
     assert capsys.readouterr().err == ""
 
 
-def test_who_does_not_finish_is_cut_off_when_the_node_stops(
+async def test_who_does_not_finish_is_cut_off_when_the_node_stops(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(owner, "SECONDS_TO_STOP", 0.1)
 
-    async def stopping() -> None:
-        node = KnownNode()
-        async with served(node) as client:
-            silent = await asyncio.open_connection("127.0.0.1", client.port)
-            reader, writer = await asyncio.open_connection("127.0.0.1", client.port)
-            writer.write(UNFINISHED)
-            assert (await reader.readline()).startswith(b"HTTP/1.1 100")
-        assert await silent[0].read() == b""
-        await reader.read()
-        for one in (silent[1], writer):
-            one.close()
-            await one.wait_closed()
-        assert node.taken == []
-        assert len(asyncio.all_tasks()) == 1
-
-    asyncio.run(stopping())
+    node = KnownNode()
+    async with served(node) as client:
+        silent = await asyncio.open_connection("127.0.0.1", client.port)
+        reader, writer = await asyncio.open_connection("127.0.0.1", client.port)
+        writer.write(UNFINISHED)
+        assert (await reader.readline()).startswith(b"HTTP/1.1 100")
+    assert await silent[0].read() == b""
+    await reader.read()
+    for one in (silent[1], writer):
+        one.close()
+        await one.wait_closed()
+    assert node.taken == []
+    assert len(asyncio.all_tasks()) == 1
 
 
-def test_who_does_not_read_is_cut_off_when_the_node_stops(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_who_does_not_read_is_cut_off_when_the_node_stops(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(owner, "SECONDS_TO_STOP", 0.1)
     long = KnownNode(seen=replace(STATUS, privacy="x" * 30_000_000))
 
-    async def stopping() -> None:
-        async with served(long) as client:
-            reader, writer = await asyncio.open_connection("127.0.0.1", client.port, limit=1000)
-            writer.write(f"GET /status HTTP/1.1\r\nHost: localhost\r\n{ALLOWED}\r\n\r\n".encode())
-            assert (await reader.readline()).startswith(b"HTTP/1.1 200")
-        assert len(await reader.read()) < 30_000_000
-        writer.close()
-        await writer.wait_closed()
-
-    asyncio.run(stopping())
+    async with served(long) as client:
+        reader, writer = await asyncio.open_connection("127.0.0.1", client.port, limit=1000)
+        writer.write(f"GET /status HTTP/1.1\r\nHost: localhost\r\n{ALLOWED}\r\n\r\n".encode())
+        assert (await reader.readline()).startswith(b"HTTP/1.1 200")
+    assert len(await reader.read()) < 30_000_000
+    writer.close()
+    await writer.wait_closed()
 
 
 def test_a_client_that_hangs_up_in_the_middle_takes_nothing_in_and_harms_nobody(

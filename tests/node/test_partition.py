@@ -1,6 +1,5 @@
 """Nodes that relay are cut off from each other, with a word or without, and find back."""
 
-import asyncio
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -25,43 +24,39 @@ def at_a_pace_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("silent", [False, True], ids=["hangs up", "silent"])
-def test_two_that_were_cut_off_notice_it_and_have_the_same_boards_after_it(
+async def test_two_that_were_cut_off_notice_it_and_have_the_same_boards_after_it(
     tmp_path: Path, silent: bool
 ) -> None:
     """Both go on meanwhile: what each has released comes through once there is a way."""
+    two = Neighbours(tmp_path, "a", "b")
+    async with AsyncExitStack() as stack:
+        nodes, wires = [], []
+        for name, other in (("a", "b"), ("b", "a")):
+            wire = await stack.enter_async_context(Wire(two.address(other)))
+            config = relaying(two, name, other)
+            (there,) = config.neighbours
+            through = (there.model_copy(update={"address": wire.address}),)
+            node = Node(config.model_copy(update={"neighbours": through}))
+            nodes.append(await stack.enter_async_context(node))
+            wires.append(wire)
 
-    async def check() -> None:
-        two = Neighbours(tmp_path, "a", "b")
-        async with AsyncExitStack() as stack:
-            nodes, wires = [], []
-            for name, other in (("a", "b"), ("b", "a")):
-                wire = await stack.enter_async_context(Wire(two.address(other)))
-                config = relaying(two, name, other)
-                (there,) = config.neighbours
-                through = (there.model_copy(update={"address": wire.address}),)
-                node = Node(config.model_copy(update={"neighbours": through}))
-                nodes.append(await stack.enter_async_context(node))
-                wires.append(wire)
+        def connected() -> list[bool]:
+            return [one.connected for node in nodes for one in node.status().neighbours]
 
-            def connected() -> list[bool]:
-                return [one.connected for node in nodes for one in node.status().neighbours]
+        def alike() -> bool:
+            boards = [orders(node) for node in nodes]
+            return boards[0] == boards[1] and len(boards[0]) == 2
 
-            def alike() -> bool:
-                boards = [orders(node) for node in nodes]
-                return boards[0] == boards[1] and len(boards[0]) == 2
-
-            await until(lambda: all(connected()))
-            for node in nodes:
-                await node.take([0.5] * 20)
-            await until(alike)
-            for wire in wires:
-                wire.cut(silent=silent)
-            for node in nodes:
-                await node.take([0.5] * 200)
-            await until(lambda: not any(connected()) and not alike())
-            for wire in wires:
-                wire.heal()
-            await until(lambda: all(connected()) and alike())
-            assert len({board_of(node).fingerprint for node in nodes}) == 1
-
-    asyncio.run(check())
+        await until(lambda: all(connected()))
+        for node in nodes:
+            await node.take([0.5] * 20)
+        await until(alike)
+        for wire in wires:
+            wire.cut(silent=silent)
+        for node in nodes:
+            await node.take([0.5] * 200)
+        await until(lambda: not any(connected()) and not alike())
+        for wire in wires:
+            wire.heal()
+        await until(lambda: all(connected()) and alike())
+        assert len({board_of(node).fingerprint for node in nodes}) == 1

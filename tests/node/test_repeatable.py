@@ -3,7 +3,6 @@
 "Whoever knows the seed can take the noise off again" (`SeededLaplace`).
 """
 
-import asyncio
 from pathlib import Path
 
 import pytest
@@ -42,45 +41,36 @@ async def fed(config: NodeConfig) -> None:
     assert Overview.of(config.state).ledger.waiting == 58
 
 
-def test_a_trial_that_never_began_a_round_leaves_its_mark(tmp_path: Path) -> None:
+async def test_a_trial_that_never_began_a_round_leaves_its_mark(tmp_path: Path) -> None:
     """Else its state could take real samples in, and be a trial's again when they are noised."""
-
-    async def whole() -> None:
-        config = trial(tmp_path)
-        await stopped_before_its_first_round(config)
-        with refused(ConfigError, "source"):
-            await Node(real(config)).__aenter__()
-        async with Node(config) as node:
-            await until(lambda: node.status().samples.released > 0)
-
-    asyncio.run(whole())
+    config = trial(tmp_path)
+    await stopped_before_its_first_round(config)
+    with refused(ConfigError, "source"):
+        await Node(real(config)).__aenter__()
+    async with Node(config) as node:
+        await until(lambda: node.status().samples.released > 0)
 
 
 @pytest.mark.parametrize("samples", [True, False])
-def test_a_state_begun_for_real_samples_is_never_a_trials(tmp_path: Path, samples: bool) -> None:
-    async def whole() -> None:
-        config = trial(tmp_path)
-        await (fed if samples else stopped_before_its_first_round)(real(config))
-        with refused(ConfigError, "source"):
-            await Node(config).__aenter__()
-        unseeded = config.source.model_copy(update={"noise_seed": None})
-        assert isinstance(unseeded, SyntheticSource)
-        async with Node(config.model_copy(update={"source": unseeded})):
-            pass  # Secure noise, whatever the samples.
+async def test_a_state_begun_for_real_samples_is_never_a_trials(
+    tmp_path: Path, samples: bool
+) -> None:
+    config = trial(tmp_path)
+    await (fed if samples else stopped_before_its_first_round)(real(config))
+    with refused(ConfigError, "source"):
+        await Node(config).__aenter__()
+    unseeded = config.source.model_copy(update={"noise_seed": None})
+    assert isinstance(unseeded, SyntheticSource)
+    async with Node(config.model_copy(update={"source": unseeded})):
+        pass  # Secure noise, whatever the samples.
 
-    asyncio.run(whole())
 
-
-def test_a_mark_of_before_does_not_hide_that_a_file_was_read(tmp_path: Path) -> None:
+async def test_a_mark_of_before_does_not_hide_that_a_file_was_read(tmp_path: Path) -> None:
     """0.1.0 let a trial's state take real samples in: it has the mark, and a place in a file."""
-
-    async def whole() -> None:
-        config = trial(tmp_path)
-        await stopped_before_its_first_round(config)
-        async with Node(config) as node:
-            node._parts.driver.stop()
-            await node._parts.driver.observe([0.5], {"file:/data": 4})
-        with refused(ConfigError, "source"):
-            await Node(config).__aenter__()
-
-    asyncio.run(whole())
+    config = trial(tmp_path)
+    await stopped_before_its_first_round(config)
+    async with Node(config) as node:
+        node._parts.driver.stop()
+        await node._parts.driver.observe([0.5], {"file:/data": 4})
+    with refused(ConfigError, "source"):
+        await Node(config).__aenter__()

@@ -223,7 +223,7 @@ def test_a_standing_that_nobody_can_have_is_not_let_in(
     on_scene(tmp_path, play)
 
 
-def test_who_stops_listening_waits_for_the_sessions_at_work(
+async def test_who_stops_listening_waits_for_the_sessions_at_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """gRPC does not, and prints a traceback for each that the end of the loop meets."""
@@ -238,19 +238,16 @@ def test_who_stops_listening_waits_for_the_sessions_at_work(
 
     monkeypatch.setattr(Listener, "_session", slow_to_end)
 
-    async def play() -> None:
-        two = Neighbours(tmp_path, "a", "b")
-        config = two.config("a", "b")
-        async with Node(config) as node, calling(two.trust("b", "a"), "a", config) as caller:
-            await caller.say(b"hello")
-            await begun.wait()
-            listener = node._parts.neighbourhood._listener
-            stopping = asyncio.create_task(listener.stop())
-            assert await caller.is_over()
-            await quiet()
-            early = stopping.done()
-            may_end.set()
-            await stopping
-            assert not early
-
-    asyncio.run(play())
+    two = Neighbours(tmp_path, "a", "b")
+    config = two.config("a", "b")
+    async with Node(config) as node, calling(two.trust("b", "a"), "a", config) as caller:
+        await caller.say(b"hello")
+        await begun.wait()
+        listener = node._parts.neighbourhood._listener
+        stopping = asyncio.create_task(listener.stop())
+        assert await caller.is_over()
+        await quiet()
+        early = stopping.done()
+        may_end.set()
+        await stopping
+        assert not early

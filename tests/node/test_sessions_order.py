@@ -38,42 +38,40 @@ def numbers(frames: list[bytes]) -> list[int]:
     return [pb.Frame.FromString(data).sequence for data in frames]
 
 
-def test_frames_not_yet_received_are_sent_again_once_as_the_same_bytes(tmp_path: Path) -> None:
+async def test_frames_not_yet_received_are_sent_again_once_as_the_same_bytes(
+    tmp_path: Path,
+) -> None:
     """c hangs up after frame 1, answers meanwhile, and lets a in again: it has frame 1, then 3."""
-
-    async def whole() -> None:
-        two = Neighbours(tmp_path, "a", "c")
-        trust = two.trust("c", "a")
-        has = [0]
-        hearer = Hearer(answer=lambda: [welcome(has[0], epoch=1 if has[0] else 0)])
-        config = two.config("a", "c", agreed=FREE, pace=PATIENT)
-        async with AsyncExitStack() as stack:
-            await stack.enter_async_context(hearing(hearer, trust, two.address("c")))
-            a = await stack.enter_async_context(Node(config))
-            c = await stack.enter_async_context(calling(trust, "a", config))
-            await c.hello()
-            await until(lambda: hearer.sessions and numbers(hearer.sessions[-1]) == [1])
-            for sequence, message in enumerate(answers(1), start=1):
-                await c.tell(message, sequence)
-            await until(lambda: a.status().round == 2)
-            await until(lambda: len(hearer.sessions[-1]) == 4)
-            for known in (1, 3, 4):
-                has[0] = known
-                sessions = len(hearer.sessions)
-                hearer.hang_up()
-                await until(lambda n=sessions: len(hearer.sessions) > n)  # type: ignore[misc]
-                missing = list(range(known + 1, 5))
-                await until(lambda n=missing: numbers(hearer.sessions[-1]) == n)  # type: ignore[misc]
-                assert hearer.sessions[-1] == hearer.sessions[0][known:]
-            # What comes next goes on from there, once.
-            for sequence, message in enumerate(answers(2), start=4):
-                await c.tell(message, sequence)
-            await until(lambda: numbers(hearer.sessions[-1]) == [5, 6, 7])
-
-    asyncio.run(whole())
+    two = Neighbours(tmp_path, "a", "c")
+    trust = two.trust("c", "a")
+    has = [0]
+    hearer = Hearer(answer=lambda: [welcome(has[0], epoch=1 if has[0] else 0)])
+    config = two.config("a", "c", agreed=FREE, pace=PATIENT)
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(hearing(hearer, trust, two.address("c")))
+        a = await stack.enter_async_context(Node(config))
+        c = await stack.enter_async_context(calling(trust, "a", config))
+        await c.hello()
+        await until(lambda: hearer.sessions and numbers(hearer.sessions[-1]) == [1])
+        for sequence, message in enumerate(answers(1), start=1):
+            await c.tell(message, sequence)
+        await until(lambda: a.status().round == 2)
+        await until(lambda: len(hearer.sessions[-1]) == 4)
+        for known in (1, 3, 4):
+            has[0] = known
+            sessions = len(hearer.sessions)
+            hearer.hang_up()
+            await until(lambda n=sessions: len(hearer.sessions) > n)  # type: ignore[misc]
+            missing = list(range(known + 1, 5))
+            await until(lambda n=missing: numbers(hearer.sessions[-1]) == n)  # type: ignore[misc]
+            assert hearer.sessions[-1] == hearer.sessions[0][known:]
+        # What comes next goes on from there, once.
+        for sequence, message in enumerate(answers(2), start=4):
+            await c.tell(message, sequence)
+        await until(lambda: numbers(hearer.sessions[-1]) == [5, 6, 7])
 
 
-def test_a_session_that_ends_while_a_frame_is_written_ends_nothing_else(
+async def test_a_session_that_ends_while_a_frame_is_written_ends_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """gRPC raises InvalidStateError then; which of the two is first is a matter of luck."""
@@ -84,35 +82,31 @@ def test_a_session_that_ends_while_a_frame_is_written_ends_nothing_else(
             raise asyncio.InvalidStateError("RPC already finished.")
         await write(self, data)
 
-    async def whole() -> None:
-        two = Neighbours(tmp_path, "a", "c")
-        config = two.config("a", "c", agreed=FREE, pace=PATIENT)
-        remembered = iter([0])
-        hearer = Hearer(answer=lambda: [welcome(epoch=next(remembered, 1))])
-        monkeypatch.setattr(StreamStreamCall, "write", written_too_late)
-        async with hearing(hearer, two.trust("c", "a"), two.address("c")), Node(config) as a:
-            await until(lambda: len(hearer.sessions) == 2 and numbers(hearer.sessions[1]) == [1])
-            assert a.status().troubles == ()
-
-    asyncio.run(whole())
+    two = Neighbours(tmp_path, "a", "c")
+    config = two.config("a", "c", agreed=FREE, pace=PATIENT)
+    remembered = iter([0])
+    hearer = Hearer(answer=lambda: [welcome(epoch=next(remembered, 1))])
+    monkeypatch.setattr(StreamStreamCall, "write", written_too_late)
+    async with hearing(hearer, two.trust("c", "a"), two.address("c")), Node(config) as a:
+        await until(lambda: len(hearer.sessions) == 2 and numbers(hearer.sessions[1]) == [1])
+        assert a.status().troubles == ()
 
 
-def test_what_is_posted_while_nobody_listens_arrives_once_somebody_does(tmp_path: Path) -> None:
-    async def whole() -> None:
-        two = Neighbours(tmp_path, "a", "c")
-        trust = two.trust("c", "a")
-        config = two.config("a", "c", agreed=FREE, pace=PATIENT)
-        async with AsyncExitStack() as stack:
-            a = await stack.enter_async_context(Node(config))
-            c = await stack.enter_async_context(calling(trust, "a", config))
-            await c.hello()
-            await until(lambda: a.status().round == 1)
-            await c.tell(answers(1)[0], 1)
-            await until(lambda: a.status().phase == "size")
-            hearer = await stack.enter_async_context(hearing(Hearer(), trust, two.address("c")))
-            await until(lambda: hearer.sessions and numbers(hearer.sessions[-1]) == [1, 2])
-
-    asyncio.run(whole())
+async def test_what_is_posted_while_nobody_listens_arrives_once_somebody_does(
+    tmp_path: Path,
+) -> None:
+    two = Neighbours(tmp_path, "a", "c")
+    trust = two.trust("c", "a")
+    config = two.config("a", "c", agreed=FREE, pace=PATIENT)
+    async with AsyncExitStack() as stack:
+        a = await stack.enter_async_context(Node(config))
+        c = await stack.enter_async_context(calling(trust, "a", config))
+        await c.hello()
+        await until(lambda: a.status().round == 1)
+        await c.tell(answers(1)[0], 1)
+        await until(lambda: a.status().phase == "size")
+        hearer = await stack.enter_async_context(hearing(Hearer(), trust, two.address("c")))
+        await until(lambda: hearer.sessions and numbers(hearer.sessions[-1]) == [1, 2])
 
 
 async def said(c: Caller, epoch: int) -> int:
@@ -120,92 +114,79 @@ async def said(c: Caller, epoch: int) -> int:
     return (await c.hello(epoch=epoch, round_=1)).welcome.received
 
 
-def test_a_neighbour_that_reconnects_is_told_what_has_been_received(tmp_path: Path) -> None:
-    async def whole() -> None:
-        two = Neighbours(tmp_path, "a", "c")
-        trust = two.trust("c", "a")
-        config = two.config("a", "c", agreed=FREE, pace=PATIENT)
-        async with Node(config) as a:
-            await until(lambda: a.status().round == 1)
-            async with calling(trust, "a", config) as c:
-                assert await said(c, epoch=1) == 0
-                for sequence, message in enumerate(answers(1)[:2], start=1):
-                    await c.tell(message, sequence)
-                await until(lambda: a.status().phase == "consensus")
-            async with calling(trust, "a", config) as c:
-                assert await said(c, epoch=1) == 2
-                await c.tell(answers(1)[2], 3)
-                await until(lambda: a.status().round == 2)
-            async with calling(trust, "a", config) as c:
-                assert await said(c, epoch=2) == 0
-            assert "messages_refused_total{" not in a.metrics.text().decode()
-
-    asyncio.run(whole())
+async def test_a_neighbour_that_reconnects_is_told_what_has_been_received(tmp_path: Path) -> None:
+    two = Neighbours(tmp_path, "a", "c")
+    trust = two.trust("c", "a")
+    config = two.config("a", "c", agreed=FREE, pace=PATIENT)
+    async with Node(config) as a:
+        await until(lambda: a.status().round == 1)
+        async with calling(trust, "a", config) as c:
+            assert await said(c, epoch=1) == 0
+            for sequence, message in enumerate(answers(1)[:2], start=1):
+                await c.tell(message, sequence)
+            await until(lambda: a.status().phase == "consensus")
+        async with calling(trust, "a", config) as c:
+            assert await said(c, epoch=1) == 2
+            await c.tell(answers(1)[2], 3)
+            await until(lambda: a.status().round == 2)
+        async with calling(trust, "a", config) as c:
+            assert await said(c, epoch=2) == 0
+        assert "messages_refused_total{" not in a.metrics.text().decode()
 
 
-def test_a_new_session_takes_the_place_of_the_one_before(tmp_path: Path) -> None:
-    async def whole() -> None:
-        two = Neighbours(tmp_path, "a", "c")
-        trust = two.trust("c", "a")
-        config = two.config("a", "c", agreed=FREE, pace=PATIENT)
-        async with Node(config), calling(trust, "a", config) as first:
-            await first.hello()
-            async with calling(trust, "a", config) as second:
-                await second.hello()
-                async with asyncio.timeout(PATIENCE / 2):
-                    assert await first.is_over()
-                assert (await second.hello()).WhichOneof("content") == "welcome"
-
-    asyncio.run(whole())
+async def test_a_new_session_takes_the_place_of_the_one_before(tmp_path: Path) -> None:
+    two = Neighbours(tmp_path, "a", "c")
+    trust = two.trust("c", "a")
+    config = two.config("a", "c", agreed=FREE, pace=PATIENT)
+    async with Node(config), calling(trust, "a", config) as first:
+        await first.hello()
+        async with calling(trust, "a", config) as second:
+            await second.hello()
+            async with asyncio.timeout(PATIENCE / 2):
+                assert await first.is_over()
+            assert (await second.hello()).WhichOneof("content") == "welcome"
 
 
-def test_connections_that_are_over_are_forgotten(tmp_path: Path) -> None:
+async def test_connections_that_are_over_are_forgotten(tmp_path: Path) -> None:
     """However they ended: else a new one from the same port would pass for a stranger's."""
-
-    async def whole() -> None:
-        two = Neighbours(tmp_path, "a", "c")
-        trust = two.trust("c", "a")
-        config = two.config("a", "c")
-        async with Node(config) as a:
-            connections = a._parts.neighbourhood._listener._connections
-            async with calling(trust, "a", config) as c:
-                await c.hello(interval="9.0")
-                assert await c.is_over()
-            await check(two.config("c", "a"))
-            async with calling(trust, "a", config) as c:
-                await c.say(b"garbage")
-                await c.hear()
-                assert await c.is_over()
-            async with calling(trust, "a", config) as c:
-                await c.hello()
-                assert connections
-            await until(lambda: not connections)
-
-    asyncio.run(whole())
+    two = Neighbours(tmp_path, "a", "c")
+    trust = two.trust("c", "a")
+    config = two.config("a", "c")
+    async with Node(config) as a:
+        connections = a._parts.neighbourhood._listener._connections
+        async with calling(trust, "a", config) as c:
+            await c.hello(interval="9.0")
+            assert await c.is_over()
+        await check(two.config("c", "a"))
+        async with calling(trust, "a", config) as c:
+            await c.say(b"garbage")
+            await c.hear()
+            assert await c.is_over()
+        async with calling(trust, "a", config) as c:
+            await c.hello()
+            assert connections
+        await until(lambda: not connections)
 
 
-def test_nodes_run_their_rounds_and_one_that_was_away_joins_again(tmp_path: Path) -> None:
-    async def whole() -> None:
-        three = Neighbours(tmp_path, "a", "b", "c")
-        ring = {"a": "bc", "b": "ac", "c": "ab"}
-        last = 60
+async def test_nodes_run_their_rounds_and_one_that_was_away_joins_again(tmp_path: Path) -> None:
+    three = Neighbours(tmp_path, "a", "b", "c")
+    ring = {"a": "bc", "b": "ac", "c": "ab"}
+    last = 60
 
-        def node(name: str) -> Node:
-            pace = {"last_round": last, "deadline": 1.0}
-            return Node(three.config(name, *ring[name], agreed=FREE, pace=pace))
+    def node(name: str) -> Node:
+        pace = {"last_round": last, "deadline": 1.0}
+        return Node(three.config(name, *ring[name], agreed=FREE, pace=pace))
 
-        async with AsyncExitStack() as stack:
-            a, b = [await stack.enter_async_context(node(name)) for name in "ab"]
-            async with node("c") as c:
-                await until(lambda: c.status().round >= 10)
-            async with node("c") as c:
-                for one in (a, b, c):
-                    await until(lambda n=one: n.status().ended)  # type: ignore[misc]
-                    assert one.status().round == last
-                    assert one.status().samples.taken <= last
-                assert c.status().epoch == 2
-
-    asyncio.run(whole())
+    async with AsyncExitStack() as stack:
+        a, b = [await stack.enter_async_context(node(name)) for name in "ab"]
+        async with node("c") as c:
+            await until(lambda: c.status().round >= 10)
+        async with node("c") as c:
+            for one in (a, b, c):
+                await until(lambda n=one: n.status().ended)  # type: ignore[misc]
+                assert one.status().round == last
+                assert one.status().samples.taken <= last
+            assert c.status().epoch == 2
 
 
 def refusal(reason: int, **remembered: int) -> bytes:
@@ -227,22 +208,19 @@ FALSE_ANSWERS: dict[str, list[bytes]] = {
 
 
 @pytest.mark.parametrize("what", FALSE_ANSWERS)
-def test_whatever_a_neighbour_answers_the_node_goes_on(what: str, tmp_path: Path) -> None:
-    async def whole() -> None:
-        three = Neighbours(tmp_path, "a", "b", "c")
-        hearer = Hearer(answer=lambda: FALSE_ANSWERS[what])
-        async with AsyncExitStack() as stack:
-            trust = three.trust("c", "a")
-            await stack.enter_async_context(hearing(hearer, trust, three.address("c")))
-            a = await stack.enter_async_context(Node(three.config("a", "b", "c")))
-            b = await stack.enter_async_context(Node(three.config("b", "a")))
-            await until(lambda: hearer.sessions)
-            number = max(a.status().round, 1)
-            failure = asyncio.create_task(a.failed())
-            await until(lambda: a.status().round > number + 3 or failure.done())
-            assert not failure.done(), failure.exception()
-            failure.cancel()
-            told = b.status().neighbours[0].round
-            await until(lambda: b.status().neighbours[0].round > told)
-
-    asyncio.run(whole())
+async def test_whatever_a_neighbour_answers_the_node_goes_on(what: str, tmp_path: Path) -> None:
+    three = Neighbours(tmp_path, "a", "b", "c")
+    hearer = Hearer(answer=lambda: FALSE_ANSWERS[what])
+    async with AsyncExitStack() as stack:
+        trust = three.trust("c", "a")
+        await stack.enter_async_context(hearing(hearer, trust, three.address("c")))
+        a = await stack.enter_async_context(Node(three.config("a", "b", "c")))
+        b = await stack.enter_async_context(Node(three.config("b", "a")))
+        await until(lambda: hearer.sessions)
+        number = max(a.status().round, 1)
+        failure = asyncio.create_task(a.failed())
+        await until(lambda: a.status().round > number + 3 or failure.done())
+        assert not failure.done(), failure.exception()
+        failure.cancel()
+        told = b.status().neighbours[0].round
+        await until(lambda: b.status().neighbours[0].round > told)

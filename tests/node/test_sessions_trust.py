@@ -67,89 +67,78 @@ async def entered(stack: AsyncExitStack, *configs: NodeConfig) -> list[Node]:
 
 
 @pytest.mark.usefixtures("impatient")
-def test_a_stranger_gets_nowhere_and_is_counted(tmp_path: Path, logged: Logged) -> None:
-    async def whole() -> None:
-        three = Neighbours(tmp_path, "a", "b", "stranger")
-        async with AsyncExitStack() as stack:
-            config = three.config("a", "b")
-            a, b = await entered(stack, config, three.config("b", "a"))
-            await goes_on(a, b)
-            assert unknown_peers(a) == 0
-            async with calling(three.trust("stranger", "a"), "a", config) as caller:
-                with pytest.raises(AioRpcError):
-                    await caller.hello()
-            await until(lambda: unknown_peers(a) == 1)
-            (line,) = logged.lines(node="a", event="not let in", reason="unknown peer")
-            assert line["peer"] == "a stranger"
-            await goes_on(a, b)
-            assert unknown_peers(a) == 1
-
-    asyncio.run(whole())
+async def test_a_stranger_gets_nowhere_and_is_counted(tmp_path: Path, logged: Logged) -> None:
+    three = Neighbours(tmp_path, "a", "b", "stranger")
+    async with AsyncExitStack() as stack:
+        config = three.config("a", "b")
+        a, b = await entered(stack, config, three.config("b", "a"))
+        await goes_on(a, b)
+        assert unknown_peers(a) == 0
+        async with calling(three.trust("stranger", "a"), "a", config) as caller:
+            with pytest.raises(AioRpcError):
+                await caller.hello()
+        await until(lambda: unknown_peers(a) == 1)
+        (line,) = logged.lines(node="a", event="not let in", reason="unknown peer")
+        assert line["peer"] == "a stranger"
+        await goes_on(a, b)
+        assert unknown_peers(a) == 1
 
 
 @pytest.mark.usefixtures("impatient")
-def test_a_wrong_certificate_is_named_with_both_fingerprints(
+async def test_a_wrong_certificate_is_named_with_both_fingerprints(
     tmp_path: Path, logged: Logged
 ) -> None:
     """Node a has, as c's, the certificate of d."""
-
-    async def whole() -> None:
-        four = Neighbours(tmp_path, "a", "b", "c", "d")
-        async with AsyncExitStack() as stack:
-            a, b, c = await entered(
-                stack,
-                four.config("a", "b", "c", pins={"c": "d"}),
-                four.config("b", "a"),
-                four.config("c", "a"),
-            )
-            await until(lambda: "wrong certificate" in (of_neighbour(a, "c").last_error or ""))
-            why = of_neighbour(a, "c").last_error
-            fingerprints = [four.trust(who).identity.certificate.fingerprint for who in "cd"]
-            assert why == "wrong certificate: saw {}, expected {}".format(*fingerprints)
-            assert logged.lines(node="a", event="not connected", peer="c", why=why)
-            refused = "it refuses my certificate"
-            await until(lambda: refused in (of_neighbour(c, "a").last_error or ""))
-            assert logged.lines(node="c", event="not connected", peer="a")
-            await until(lambda: unknown_peers(a) >= 1)
-            assert 'colme_peer_connected{peer="c"} 0.0' in a.metrics.text().decode()
-            assert not of_neighbour(a, "c").connected
-            await goes_on(a, b)
-
-    asyncio.run(whole())
+    four = Neighbours(tmp_path, "a", "b", "c", "d")
+    async with AsyncExitStack() as stack:
+        a, b, c = await entered(
+            stack,
+            four.config("a", "b", "c", pins={"c": "d"}),
+            four.config("b", "a"),
+            four.config("c", "a"),
+        )
+        await until(lambda: "wrong certificate" in (of_neighbour(a, "c").last_error or ""))
+        why = of_neighbour(a, "c").last_error
+        fingerprints = [four.trust(who).identity.certificate.fingerprint for who in "cd"]
+        assert why == "wrong certificate: saw {}, expected {}".format(*fingerprints)
+        assert logged.lines(node="a", event="not connected", peer="c", why=why)
+        refused = "it refuses my certificate"
+        await until(lambda: refused in (of_neighbour(c, "a").last_error or ""))
+        assert logged.lines(node="c", event="not connected", peer="a")
+        await until(lambda: unknown_peers(a) >= 1)
+        assert 'colme_peer_connected{peer="c"} 0.0' in a.metrics.text().decode()
+        assert not of_neighbour(a, "c").connected
+        await goes_on(a, b)
 
 
-def test_a_node_does_not_start_with_an_expired_certificate(tmp_path: Path) -> None:
-    async def whole() -> None:
-        two = Neighbours(tmp_path, "a", "b")
-        expire(two, "a")
-        with refused(IdentityError, "certificate of this node"):
-            await Node(two.config("a", "b")).__aenter__()
-        assert not (tmp_path / "a/state").exists()
-
-    asyncio.run(whole())
+async def test_a_node_does_not_start_with_an_expired_certificate(tmp_path: Path) -> None:
+    two = Neighbours(tmp_path, "a", "b")
+    expire(two, "a")
+    with refused(IdentityError, "certificate of this node"):
+        await Node(two.config("a", "b")).__aenter__()
+    assert not (tmp_path / "a/state").exists()
 
 
 @pytest.mark.usefixtures("impatient")
-def test_an_expired_certificate_of_a_neighbour_is_named(tmp_path: Path, logged: Logged) -> None:
-    async def whole() -> None:
-        three = Neighbours(tmp_path, "a", "b", "c")
-        expire(three, "c")
-        async with AsyncExitStack() as stack:
-            config = three.config("a", "b", "c")
-            a, b = await entered(stack, config, three.config("b", "a"))
-            await until(lambda: of_neighbour(a, "c").last_error is not None)
-            why = of_neighbour(a, "c").last_error
-            assert why is not None
-            assert why.startswith("certificate of c: saw 'expired on")
-            assert "c runs `colme identity renew`" in why
-            assert logged.lines(node="a", event="not connected", peer="c", why=why)
-            async with calling(three.trust("c", "a"), "a", config) as caller:
-                with pytest.raises(AioRpcError):
-                    await caller.hello()
-            await until(lambda: unknown_peers(a) == 1)
-            await goes_on(a, b)
-
-    asyncio.run(whole())
+async def test_an_expired_certificate_of_a_neighbour_is_named(
+    tmp_path: Path, logged: Logged
+) -> None:
+    three = Neighbours(tmp_path, "a", "b", "c")
+    expire(three, "c")
+    async with AsyncExitStack() as stack:
+        config = three.config("a", "b", "c")
+        a, b = await entered(stack, config, three.config("b", "a"))
+        await until(lambda: of_neighbour(a, "c").last_error is not None)
+        why = of_neighbour(a, "c").last_error
+        assert why is not None
+        assert why.startswith("certificate of c: saw 'expired on")
+        assert "c runs `colme identity renew`" in why
+        assert logged.lines(node="a", event="not connected", peer="c", why=why)
+        async with calling(three.trust("c", "a"), "a", config) as caller:
+            with pytest.raises(AioRpcError):
+                await caller.hello()
+        await until(lambda: unknown_peers(a) == 1)
+        await goes_on(a, b)
 
 
 async def turned_away(node: Node, other: str, why: str) -> None:
@@ -158,29 +147,26 @@ async def turned_away(node: Node, other: str, why: str) -> None:
     await until(lambda: (of_neighbour(node, other).last_error or "").startswith(told))
 
 
-def test_two_configurations_that_differ_are_named_on_both_sides(
+async def test_two_configurations_that_differ_are_named_on_both_sides(
     tmp_path: Path, logged: Logged
 ) -> None:
-    async def whole() -> None:
-        three = Neighbours(tmp_path, "a", "b", "c")
-        async with AsyncExitStack() as stack:
-            a, b, c = await entered(
-                stack,
-                three.config("a", "b", "c"),
-                three.config("b", "a"),
-                three.config("c", "a", agreed={"bounds": [0, 2]}),
-            )
-            for node, other, mine, theirs in ((a, "c", "1.0", "2.0"), (c, "a", "2.0", "1.0")):
-                await turned_away(node, other, f"agreed.bounds: saw '0.0,{mine}'")
-                (line,) = logged.lines(node=node.name, peer=other, event="not let in")
-                assert line["reason"] == "other configuration"
-                assert f"agreed.bounds: saw '0.0,{theirs}', expected '0.0,{mine}'" in line["why"]
-            for node in (a, c):
-                text = node.metrics.text().decode()
-                assert 'colme_sessions_refused_total{reason="other configuration"}' in text
-            await goes_on(a, b)
-
-    asyncio.run(whole())
+    three = Neighbours(tmp_path, "a", "b", "c")
+    async with AsyncExitStack() as stack:
+        a, b, c = await entered(
+            stack,
+            three.config("a", "b", "c"),
+            three.config("b", "a"),
+            three.config("c", "a", agreed={"bounds": [0, 2]}),
+        )
+        for node, other, mine, theirs in ((a, "c", "1.0", "2.0"), (c, "a", "2.0", "1.0")):
+            await turned_away(node, other, f"agreed.bounds: saw '0.0,{mine}'")
+            (line,) = logged.lines(node=node.name, peer=other, event="not let in")
+            assert line["reason"] == "other configuration"
+            assert f"agreed.bounds: saw '0.0,{theirs}', expected '0.0,{mine}'" in line["why"]
+        for node in (a, c):
+            text = node.metrics.text().decode()
+            assert 'colme_sessions_refused_total{reason="other configuration"}' in text
+        await goes_on(a, b)
 
 
 def test_check_asks_every_neighbour_and_says_what_is_wrong(tmp_path: Path) -> None:
@@ -213,27 +199,20 @@ def test_check_asks_every_neighbour_and_says_what_is_wrong(tmp_path: Path) -> No
     assert (down.peer, down.address.split(":")[0]) == ("down", "127.0.0.1")
 
 
-def test_check_takes_no_garbage_for_an_answer(tmp_path: Path) -> None:
-    async def whole() -> None:
-        two = Neighbours(tmp_path, "a", "b")
-        hearer = Hearer(answer=lambda: [b"\xff" * 30])
-        async with hearing(hearer, two.trust("b", "a"), two.address("b")):
-            (found,) = await check(two.config("a", "b"))
-        assert not found.well
-        assert found.words.startswith("its reply is not valid (reply: saw ")
-
-    asyncio.run(whole())
+async def test_check_takes_no_garbage_for_an_answer(tmp_path: Path) -> None:
+    two = Neighbours(tmp_path, "a", "b")
+    hearer = Hearer(answer=lambda: [b"\xff" * 30])
+    async with hearing(hearer, two.trust("b", "a"), two.address("b")):
+        (found,) = await check(two.config("a", "b"))
+    assert not found.well
+    assert found.words.startswith("its reply is not valid (reply: saw ")
 
 
-def test_check_names_a_wrong_certificate(tmp_path: Path) -> None:
+async def test_check_names_a_wrong_certificate(tmp_path: Path) -> None:
     """I have, as b's, the certificate of c."""
-
-    async def whole() -> None:
-        three = Neighbours(tmp_path, "a", "b", "c")
-        async with Node(three.config("b", "a")):
-            (found,) = await check(three.config("a", "b", pins={"b": "c"}))
-        assert not found.well
-        fingerprints = [three.trust(who).identity.certificate.fingerprint for who in "bc"]
-        assert found.words == "wrong certificate: saw {}, expected {}".format(*fingerprints)
-
-    asyncio.run(whole())
+    three = Neighbours(tmp_path, "a", "b", "c")
+    async with Node(three.config("b", "a")):
+        (found,) = await check(three.config("a", "b", pins={"b": "c"}))
+    assert not found.well
+    fingerprints = [three.trust(who).identity.certificate.fingerprint for who in "bc"]
+    assert found.words == "wrong certificate: saw {}, expected {}".format(*fingerprints)

@@ -81,7 +81,7 @@ def test_the_format_is_read_again_when_a_file_is_resumed(tmp_path: Path) -> None
     assert follow(path, 34, column="price", marks=first.marks).values == [3]
 
 
-def test_lines_are_read_as_they_are_written_and_only_when_complete(
+async def test_lines_are_read_as_they_are_written_and_only_when_complete(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "data"
@@ -98,19 +98,16 @@ def test_lines_are_read_as_they_are_written_and_only_when_complete(
 
     monkeypatch.setattr(feeds, "regular_file", look)
 
-    async def grow() -> None:
-        task = asyncio.create_task(source.run(taker.take))
-        await until(lambda: looks > 5)  # It looks for the file many times, and says so once.
-        for piece, taken in ((b"1", []), (b"2\n3", [12]), (b"4\n", [12, 34])):
-            with path.open("ab") as file:
-                file.write(piece)
-            await until(lambda: followed and followed[0].tell() == path.stat().st_size)
-            assert taker.values == taken
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    asyncio.run(grow())
+    task = asyncio.create_task(source.run(taker.take))
+    await until(lambda: looks > 5)  # It looks for the file many times, and says so once.
+    for piece, taken in ((b"1", []), (b"2\n3", [12]), (b"4\n", [12, 34])):
+        with path.open("ab") as file:
+            file.write(piece)
+        await until(lambda: followed and followed[0].tell() == path.stat().st_size)
+        assert taker.values == taken
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
     assert taker.refused == [("file not there yet", 0)]
     assert taker.values == [12, 34]
 

@@ -1,6 +1,5 @@
 """A state outlives the version that wrote it: brought up whole or not at all, never by a look."""
 
-import asyncio
 import json
 import sqlite3
 from collections.abc import Callable
@@ -123,21 +122,18 @@ def test_the_agent_in_it_goes_on_and_is_stored(tmp_path: Path, old: Path) -> Non
 
 
 @each(PAPER)
-def test_a_driver_goes_on_after_its_round_and_noises_no_sample_twice(
+async def test_a_driver_goes_on_after_its_round_and_noises_no_sample_twice(
     tmp_path: Path, old: Path
 ) -> None:
     before = Overview.of(put_into(tmp_path / "state", old))
 
-    async def go_on() -> None:
-        settings = paper_of(old)
-        async with driven(tmp_path / "state", settings=settings, last_round=60) as one:
-            assert one.driver.agent.round == before.round == 45
-            one.driver.start(heard=0)
-            await until(lambda: one.driver.ended)
-            assert min(post.message.round for post in one.posts) == 46
-        assert one.driver.agent.counts.taken == before.taken + 15
-
-    asyncio.run(go_on())
+    settings = paper_of(old)
+    async with driven(tmp_path / "state", settings=settings, last_round=60) as one:
+        assert one.driver.agent.round == before.round == 45
+        one.driver.start(heard=0)
+        await until(lambda: one.driver.ended)
+        assert min(post.message.round for post in one.posts) == 46
+    assert one.driver.agent.counts.taken == before.taken + 15
     listed = [(entry.first, entry.last) for entry in before.last_entries[::-1]]
     after = noised(tmp_path / "state")
     new = after[after.index(listed[-1]) + 1 :]
@@ -145,7 +141,7 @@ def test_a_driver_goes_on_after_its_round_and_noises_no_sample_twice(
     require_each_once(tmp_path / "state")
 
 
-def test_a_node_goes_on_from_it(tmp_path: Path) -> None:
+async def test_a_node_goes_on_from_it(tmp_path: Path) -> None:
     four = Neighbours(tmp_path, "a", "b", "c", "d")
     config = four.config(
         "a",
@@ -157,13 +153,10 @@ def test_a_node_goes_on_from_it(tmp_path: Path) -> None:
     )
     before = Overview.of(put_into(config.state, ONE))
 
-    async def go_on() -> None:
-        async with Node(config) as node:
-            assert (node.status().epoch, node.status().algorithm) == (2, "paper")
-            await until(lambda: node.status().samples.released > before.ledger.samples + 20)
-            assert node.status().round > 45
-
-    asyncio.run(go_on())
+    async with Node(config) as node:
+        assert (node.status().epoch, node.status().algorithm) == (2, "paper")
+        await until(lambda: node.status().samples.released > before.ledger.samples + 20)
+        assert node.status().round > 45
     require_each_once(config.state)
     assert Overview.of(config.state).marks == before.marks
 

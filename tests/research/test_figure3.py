@@ -26,7 +26,6 @@ def data() -> xr.Dataset:
     return load(DATA)
 
 
-@pytest.mark.xfail(reason="docs/figure3 still has tracking: it is to be drawn again")
 def test_the_committed_data_are_this_study(data: xr.Dataset) -> None:
     assert Scenario.of_result(data) == figure3.study()
     assert data.t.size <= 80

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from colme.errors import ConfigError
-from colme.sim.precision import precision
+from colme.sim.prepare import precision
 from colme.sim.scenario import Scenario
 from colme.sim.simulation import simulate
 

@@ -77,6 +77,8 @@ MOVED = {
         f"reproduce {name}": f"python -m research {name}, in a clone of the project"
         for name in ("harm", "figure3", "schools", "wards")
     },
+    "reproduce --runs": "--quick, or colme simulate paper --runs",
+    "reproduce --verbose": "claims.txt in its folder, which lists all claims",
     "theory": "colme plan",
 }
 """Commands and options of earlier versions, and what to use instead."""

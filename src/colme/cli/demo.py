@@ -7,6 +7,7 @@ import typer
 from rich.console import Console
 from rich.progress import track
 
+from colme.cli.running import Epsilon, Seed
 from colme.privacy.words import level
 
 if TYPE_CHECKING:  # `--help` waits for nothing that computes
@@ -18,10 +19,8 @@ def demo(
     rounds: Annotated[
         int, typer.Option(help="Rounds, one sample of each agent a round.", min=1)
     ] = 600,
-    epsilon: Annotated[
-        float, typer.Option(help="Privacy of each sample (event level, replace-one); inf for none.")
-    ] = 1.0,
-    seed: Annotated[int, typer.Option(help="Same seed, same numbers.", min=0)] = 1,
+    epsilon: Epsilon = 1.0,
+    seed: Seed = 1,
 ) -> None:
     """Show in a minute what agents gain by collaborating, and save a picture.
 

@@ -1,6 +1,5 @@
 """`colme fleet`: real nodes on this machine."""
 
-import json
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
@@ -15,10 +14,9 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from colme.algorithms import ALGORITHMS, ALIASES, resolved
 from colme.cli.explore import open_page
+from colme.cli.running import Epsilon, Json, Seed, numbers, print_json
 from colme.cli.tables import show
-from colme.cli.values import numbers
 from colme.privacy.words import level
 
 if TYPE_CHECKING:  # `--help` waits for nothing that computes
@@ -33,14 +31,12 @@ def fleet(
         int, typer.Option(help="Rounds, ten samples of each node a round.", min=1)
     ] = 200,
     means: Annotated[str, typer.Option(help="Means of the classes.")] = "0.2,0.4,0.8",
-    epsilon: Annotated[
-        float, typer.Option(help="Privacy of each sample (event level, replace-one); inf for none.")
-    ] = 4.0,
+    epsilon: Epsilon = 4.0,
     algorithm: Annotated[
-        str, typer.Option(help=f"{', '.join([*ALIASES, *ALGORITHMS])}.")
+        str, typer.Option(help="relay, which is recommended, or paper.")
     ] = "recommended",
-    seed: Annotated[int, typer.Option(help="Same seed, same graph, classes and data.", min=0)] = 1,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object only.")] = False,
+    seed: Seed = 1,
+    as_json: Json = False,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -58,6 +54,7 @@ def fleet(
     No node knows its class or its mean. At the end a table shows each node's true mean, and its
     error alone and together.
     """
+    from colme.algorithms import resolved
     from colme.node.fleet import Fleet, Plan, outcome, prepare
 
     plan = Plan(
@@ -83,7 +80,7 @@ def fleet(
             sights = _watched(running, plan, console)
             result = outcome(sights, plan.rounds)
             if as_json:
-                typer.echo(json.dumps(asdict(result)))
+                print_json(asdict(result))
             else:
                 show(console, _table(sights, plan))
                 _print_sums(console, result)

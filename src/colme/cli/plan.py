@@ -1,19 +1,17 @@
 """`colme plan`: forecast, before joining, what collaboration would be worth."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from math import isfinite, isinf, isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from colme.cli import running
+from colme.cli.running import Epsilon, Json, Seed, numbers, print_json, wide_console, words
 from colme.cli.tables import show
-from colme.cli.values import numbers, words
 from colme.errors import ConfigError
 from colme.privacy.words import level
 
@@ -35,9 +33,7 @@ def plan(
         typer.Option(help="Standard deviation of the agents' means around that of their class."),
     ] = 0.0,
     sigma: Annotated[float, typer.Option(help="Standard deviation of a sample.")] = 0.5,
-    epsilon: Annotated[
-        float, typer.Option(help="Privacy of each sample (event level, replace-one); inf for none.")
-    ] = 1.0,
+    epsilon: Epsilon = 1.0,
     bounds: Annotated[
         str | None,
         typer.Option(
@@ -48,9 +44,9 @@ def plan(
     ] = None,
     algorithm: Annotated[str, typer.Option(help="relay or paper; several with commas.")] = "relay",
     samples: Annotated[int, typer.Option(help="Samples of each agent at the end.", min=2)] = 30_000,
-    seed: Annotated[int, typer.Option(help="Same seed, same numbers.", min=0)] = 1,
+    seed: Seed = 1,
     out: Annotated[Path | None, typer.Option(help="Folder for a figure.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object only.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Forecast whether collaboration pays, from how many samples on, and at which epsilon.
 
@@ -93,9 +89,11 @@ def plan(
     ]
     paths = [] if out is None else _draw(forecasts, out)
     if as_json:
-        typer.echo(json.dumps(_as_plain(prospect, forecasts), allow_nan=False))
+        values = asdict(prospect) | {"collaboration_pays": prospect.collaboration_pays}
+        told = [asdict(one) | {"pays": one.pays} for one in forecasts]
+        print_json(values | {"forecasts": told})
         return
-    console = running.wide_console()
+    console = wide_console()
     for one in forecasts:
         _print_verdict(console, one)
     _print_forecasts(console, forecasts)
@@ -117,21 +115,6 @@ def _draw(forecasts: Sequence["Forecast"], out: Path) -> list[Path]:
     from colme.report.forecast import over_samples
 
     return curves.save(over_samples(forecasts), out, "plan")
-
-
-def _as_plain(prospect: "Prospect", forecasts: Sequence["Forecast"]) -> dict[str, Any]:
-    """JSON has no infinity and no NaN: null for both."""
-
-    def plain(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {name: plain(one) for name, one in value.items()}
-        if isinstance(value, list | tuple):
-            return [plain(one) for one in value]
-        return None if isinstance(value, float) and not isfinite(value) else value
-
-    values = asdict(prospect) | {"collaboration_pays": prospect.collaboration_pays}
-    told = [asdict(one) | {"pays": one.pays} for one in forecasts]
-    return {name: plain(value) for name, value in (values | {"forecasts": told}).items()}
 
 
 def _print_verdict(console: Console, one: "Forecast") -> None:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from colme.cli.values import numbers, words
+from colme.cli.running import numbers, words
 
 
 def plot(

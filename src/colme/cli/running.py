@@ -1,10 +1,12 @@
-"""Options that all long commands share, and the one way in which they run."""
+"""Options that commands share, values that are more than a number, and the one way to run."""
 
+import json
 import os
 import sys
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -40,6 +42,10 @@ Force = Annotated[
     bool, typer.Option("--force", help="Delete other results in this folder, then start.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+Epsilon = Annotated[
+    float,
+    typer.Option(help="Privacy of each sample (replace-one, counts public); inf for none."),
+]
 
 WIDTH = 140
 """Characters of tables that go to a file."""
@@ -48,6 +54,41 @@ WORTH_SAYING = 2**30
 """Bytes of memory from which on a command says how much it will take."""
 LIMIT = Path("/sys/fs/cgroup/memory.max")
 """Where a container says how much memory it may have."""
+
+
+def words(text: str) -> list[str]:
+    """Return the parts of a comma-separated list."""
+    return [part.strip() for part in text.split(",")]
+
+
+def whole_numbers(option: str, text: str) -> list[int]:
+    """Return the whole numbers of a comma-separated list."""
+    try:
+        return [int(part) for part in words(text)]
+    except ValueError:
+        raise ConfigError(option, text, "whole numbers separated by commas") from None
+
+
+def numbers(option: str, text: str) -> list[float]:
+    """Return the numbers of a comma-separated list."""
+    try:
+        return [float(part) for part in words(text)]
+    except ValueError:
+        expected = "numbers separated by commas, such as 0.2,0.4,0.8"
+        raise ConfigError(option, text, expected) from None
+
+
+def print_json(value: dict[str, Any]) -> None:
+    """Print one JSON object. JSON has neither infinity nor NaN: both are null."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: plain(one) for name, one in value.items()}
+        if isinstance(value, list | tuple):
+            return [plain(one) for one in value]
+        return None if isinstance(value, float) and not isfinite(value) else value
+
+    typer.echo(json.dumps(plain(value), allow_nan=False))
 
 
 class StoppedCommand(Exception):  # noqa: N818 (not an error)

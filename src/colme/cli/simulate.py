@@ -6,8 +6,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from colme.cli.running import Cluster, Force, Json, Out, Threads, Workers, run_shown, said
-from colme.cli.values import numbers, whole_numbers, words
+from colme.cli.running import (
+    Cluster,
+    Force,
+    Json,
+    Out,
+    Threads,
+    Workers,
+    numbers,
+    run_shown,
+    said,
+    whole_numbers,
+    words,
+)
 
 if TYPE_CHECKING:
     import xarray as xr

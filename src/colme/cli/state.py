@@ -1,16 +1,16 @@
 """`colme state`: show a node's stored state, back it up, restore it, change its parameters."""
 
-import json
 from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from colme.cli import tables
+from colme.cli.running import Json, print_json
+from colme.cli.tables import show as show_table
 from colme.privacy.words import level
 
 if TYPE_CHECKING:  # `--help` waits for nothing that computes
@@ -24,7 +24,7 @@ Folder = Annotated[Path, typer.Argument(help="Folder of the node's state.")]
 @state.command()
 def show(
     folder: Folder,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object only.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Show the progress of a node and what it has released. The node may be running.
 
@@ -34,7 +34,7 @@ def show(
 
     overview = Overview.of(folder)
     if as_json:
-        typer.echo(json.dumps(_as_plain(asdict(overview)), allow_nan=False))
+        print_json(asdict(overview))
     else:
         _print(overview)
 
@@ -109,15 +109,6 @@ def change(
         typer.echo("epsilon = inf: no privacy. The next samples are released without noise")
 
 
-def _as_plain(value: Any) -> Any:
-    """JSON has no infinity: null for an epsilon that promises nothing."""
-    if isinstance(value, dict):
-        return {name: _as_plain(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_as_plain(item) for item in value]
-    return None if isinstance(value, float) and not isfinite(value) else value
-
-
 def _print(overview: "Overview") -> None:
     from colme.protocol.snapshot import OF_ROUNDS
 
@@ -156,7 +147,7 @@ def _print(overview: "Overview") -> None:
         for entry in overview.last_entries:
             samples = f"{entry.first} to {entry.last}"
             table.add_row(str(entry.round), samples, str(entry.blocks), level(entry.epsilon))
-        tables.show(console, table)
+        show_table(console, table)
     for name, standing in overview.standings.items():
         console.print(f"neighbour {name}: epoch {standing.epoch}, round {standing.round}")
     for source, mark in overview.marks.items():

@@ -1,6 +1,5 @@
 """`colme status`: what a running node knows, for its owner alone."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -11,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from colme.cli.running import Json, print_json
 from colme.cli.tables import show
 
 if TYPE_CHECKING:  # `--help` waits for nothing that computes
@@ -23,7 +23,7 @@ def status(
     config: Annotated[Path, typer.Option(help="Configuration of the node (TOML).")] = Path(
         "node.toml"
     ),
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object only.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Show a running node's estimate, round, privacy and neighbours.
 
@@ -38,7 +38,7 @@ def status(
     with Console(stderr=True).status(f"{seen.name} computes its answer"):
         estimate = client.estimate()
     if as_json:
-        typer.echo(json.dumps({"status": asdict(seen), "estimate": estimate}))
+        print_json({"status": asdict(seen), "estimate": estimate})
     else:
         _print(seen, estimate)
     if seen.troubles:

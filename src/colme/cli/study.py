@@ -20,12 +20,13 @@ from colme.cli.running import (
     Seed,
     Threads,
     Workers,
+    numbers,
     run_shown,
     said,
     wide_console,
+    words,
 )
 from colme.cli.tables import show
-from colme.cli.values import numbers, words
 from colme.privacy.words import level
 from colme.studies import MIN_SAMPLES, RUNS, SAMPLES
 

@@ -1,4 +1,4 @@
-"""The answer: from how many samples on it pays, by how much, at which epsilon, what would cost."""
+"""The forecast: from how many samples on it pays, by how much, at which epsilon."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -12,18 +12,18 @@ from colme.plan.question import AlgorithmName, Question
 from colme.plan.relay_forecast import relay
 
 PAYS = 0.95
-"""MSE / Local from which on it is said to pay: less than that is lost in what is not known."""
+"""Largest error ratio at which it pays: a smaller gain is lost in what is not known."""
 
 BOARDS = 24
-"""Drawn for each point of a curve; half of that where a search asks for many."""
+"""Boards drawn for each point of a curve; half as many for each step of a search."""
 
 EPSILONS = (0.02, 16.0)
-"""Between which the smallest one is looked for, to a fifth."""
+"""Range in which the smallest epsilon is searched, to a fifth."""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Of a curve. The ratio is NaN where it is 1 or more, by how much is not known."""
+    """A point of a curve. The ratio is NaN if it is 1 or more by an unknown factor."""
 
     samples: int
     ratio: float
@@ -32,7 +32,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Otherwise:
-    """If something were otherwise: MSE / Local early, where the error is about halved, and late."""
+    """A changed question: its error ratio early, where the error is about halved, and late."""
 
     what: str
     early: Point
@@ -41,22 +41,22 @@ class Otherwise:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """Of one algorithm."""
+    """The forecast for one algorithm."""
 
     algorithm: AlgorithmName
     question: Question
     curve: tuple[Point, ...]
-    """MSE / Local over the samples that each agent has; the last point is the horizon."""
+    """Error ratio over the samples of each agent; the last point is the horizon."""
     pays_from: int | None
-    """Samples from which on it is `PAYS` or less, about; None: not within the horizon."""
+    """Samples from which on the ratio is about `PAYS` or less; None if not within the horizon."""
     smallest_epsilon: float | None
-    """At which it pays at the horizon, to a fifth, 0.02 at least; None: at none."""
+    """Epsilon from which on it pays at the horizon, to a fifth, at least 0.02; None if none."""
     changes: tuple[Otherwise, ...]
-    """First none at all."""
+    """Changed questions, after the one that was asked."""
 
     @property
     def pays(self) -> bool:
-        """At the horizon."""
+        """Whether it pays at the horizon."""
         return self.curve[-1].ratio <= PAYS
 
 
@@ -68,9 +68,25 @@ def forecast(
     boards: int = BOARDS,
     seed: int = 1,
 ) -> Forecast:
-    """What to expect with up to so many samples of each agent.
+    """Forecast the error ratio with up to so many samples of each agent.
 
-    relay: from `boards` drawn boards for each point; paper: a closed form, on random graphs.
+    Parameters
+    ----------
+    question
+        The agents, their graph and their data.
+    algorithm
+        `relay`: answers from drawn boards; `paper`: a closed form on random graphs.
+    samples
+        Samples of each agent at the horizon, at least 2.
+    boards
+        Boards drawn for each point of relay's curve.
+    seed
+        Seed of the draws.
+
+    Raises
+    ------
+    ConfigError
+        If the algorithm has another name, or a number is too small.
     """
     algorithm = cast(AlgorithmName, resolved(algorithm))
     if algorithm not in get_args(AlgorithmName):
@@ -107,7 +123,7 @@ def forecast(
 def expected(
     question: Question, algorithm: AlgorithmName, count: int, *, boards: int = BOARDS, seed: int = 1
 ) -> Point:
-    """MSE / Local when everybody has so many samples."""
+    """Return the error ratio when every agent has so many samples."""
     if algorithm == "relay":
         found = relay(question, count, draws=boards, seed=seed)
         return Point(count, found.ratio, found.standard_error)
@@ -116,13 +132,13 @@ def expected(
 
 
 def _counts(samples: int) -> list[int]:
-    """Two in every decade, from ten on, and the last."""
+    """Return two counts in every decade from ten on, and the last."""
     counts = [round(10 ** (1 + half / 2)) for half in range(20)]
     return [*(count for count in counts if count < 0.7 * samples), samples]
 
 
 def _first(curve: tuple[Point, ...], pays: Callable[[int], bool]) -> int | None:
-    """From which count on all points pay: between two of the curve, found by halving."""
+    """Return the count from which on all points pay, by halving between two of the curve."""
     late = len(curve)
     while late > 0 and curve[late - 1].ratio <= PAYS:
         late -= 1
@@ -138,7 +154,7 @@ def _first(curve: tuple[Point, ...], pays: Callable[[int], bool]) -> int | None:
 
 
 def _smallest(pays: Callable[[float], bool]) -> float | None:
-    """The least epsilon that does, to a fifth."""
+    """Return the smallest epsilon that pays, to a fifth."""
     low, high = EPSILONS
     if not pays(high):
         return inf if pays(inf) else None
@@ -151,7 +167,7 @@ def _smallest(pays: Callable[[float], bool]) -> float | None:
 
 
 def _otherwise(question: Question) -> list[tuple[str, Question]]:
-    """Nothing, and what might be: each alone."""
+    """Return the question, and each change of it alone."""
     changes = [
         ("as planned", question),
         ("bounds twice as wide", replace(question, half_range=2 * question.bound)),

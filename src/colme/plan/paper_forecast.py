@@ -1,8 +1,8 @@
-"""What the paper's algorithm will be worth, once classes are told apart.
+"""Forecast the error of the paper's algorithm, once classes are told apart.
 
-It averages over the connected component of one's own class. From when on follows from the test of
-an edge: how often it still accepts a neighbour of the nearest other class. Before, it is worse than
-alone; by how much is not predicted.
+It averages over the connected component of an agent's class. The time follows from the test of an
+edge: how often it still accepts a neighbour of the nearest other class. Before that, the algorithm
+is worse than staying alone, by a factor that is not forecast.
 """
 
 from functools import lru_cache
@@ -17,31 +17,31 @@ from colme.rules.release import Profile, Release, sigma2_dp
 from colme.sim.graphs import random_component_sizes
 
 GRAPHS = 100
-"""Random graphs and placements that are averaged over."""
+"""Random graphs and placements to average over."""
 
 RARELY = 1e-4
-"""Of edges between classes, the share that may still be taken for edges within one."""
+"""Share of edges between classes that may still be accepted."""
 
 SETTLED = 3.0
 """Times the samples until then: edges still flicker, and values have to travel. Measured against
 simulations: docs/planner.md."""
 
 STEPPED = 20 / 19
-"""What the stepped alpha has for the 2 of Theorem 1.
+"""Factor of the stepped alpha in place of the 2 of Theorem 1.
 
 alpha = 1 - 10 / t weighs the mean of round s by 10 s^9 / t^10, and means of rounds s and s' have
 1 / max(s, s') in common: the expectation of t / max of two draws from that density.
 """
 
 LONGEST = 10**6
-"""Samples that nobody waits for."""
+"""Samples up to which the time is searched."""
 
 
 @lru_cache(maxsize=256)
 def told_apart(question: Question) -> int | None:
-    """Samples after which edges between classes are hardly ever accepted; None: for ever.
+    """Return after how many samples edges between classes are hardly ever accepted.
 
-    Nothing is told apart where all agents have means of their own.
+    None if never, or if all agents have means of their own.
     """
     if question.spread > 0:
         return None
@@ -67,7 +67,7 @@ def told_apart(question: Question) -> int | None:
 
 
 def paper(question: Question, count: int, *, seed: int) -> float | None:
-    """MSE / Local after so many samples; None where it is 1 or more, by an unknown factor."""
+    """Return the error ratio after so many samples; None if 1 or more by an unknown factor."""
     apart = told_apart(question)
     if apart is None or count < SETTLED * apart:
         return None
@@ -86,7 +86,7 @@ def _components(agents: int, degree: int, classes: int, seed: int) -> list[IntAr
 
 
 def _acceptance(question: Question, count: int, gap: float) -> float:
-    """How often an edge is accepted whose ends' means differ by so much."""
+    """Return the probability that an edge is accepted whose ends' means differ by `gap`."""
     bound, wide = question.bound, question.bound > 1.001 * question.sigma * 3**0.5
     profile = Profile(
         bounds=(-bound, bound),

@@ -18,19 +18,19 @@ AlgorithmName = Literal["relay", "paper"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """How many would take part, how they are connected, what their data are like."""
+    """The number of agents, their graph and their data."""
 
     agents: int = 200
     degree: int = 5
-    """Neighbours of each, on a random graph."""
+    """Neighbours of each agent on a random graph."""
     means: tuple[float, ...] = (0.2, 0.4, 0.8)
-    """Of the classes that agents are supposed to be in, equally likely."""
+    """Means of the classes, which are equally likely."""
     spread: float = 0.0
-    """Standard deviation of agents' means around that of their class: normal."""
+    """Standard deviation of the agents' means around that of their class (normal)."""
     sigma: float = 0.5
     """Standard deviation of a sample."""
     half_range: float | None = None
-    """Half the width of the bounds; None: sigma * sqrt(3), that of uniform data."""
+    """Half the width of the bounds; None: sigma * sqrt(3), as for uniform data."""
     epsilon: float = 1.0
     """Pure epsilon-DP of each sample: event level, replace-one; counts are public."""
 
@@ -64,11 +64,11 @@ class Question:
 
     @property
     def classes(self) -> int:
-        """Of different means."""
+        """Number of different means."""
         return len(set(self.means))
 
     def draw_truth(self, generator: Generator) -> tuple[FloatArray, IntArray]:
-        """Everybody's mean; and a number for each that those of the same mean share."""
+        """Draw each agent's mean, and a number that agents of the same mean share."""
         centres, place = np.unique(self.means, return_inverse=True)
         classes = place[generator.integers(len(self.means), size=self.agents)]
         if self.spread == 0:

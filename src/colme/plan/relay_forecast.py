@@ -1,8 +1,8 @@
-"""What relay will be worth: answers from boards that are drawn as they would be after n samples.
+"""Forecast relay's error: answers from boards that are drawn as they would be after n samples.
 
-Nothing is simulated round by round. Everybody's released mean after n samples is drawn at once,
-with the blocks, weights and noise that it would have; the library answers from that board; the
-error is averaged over everybody and some boards. The variance is taken to be known.
+Nothing is simulated round by round. The released mean of every agent after n samples is drawn at
+once, with the blocks, weights and noise that it would have; the library answers from that board;
+the error is averaged over all agents and some boards. Variances are known.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from colme.rules.weighing import WeighedBlocks, blend, blocks
 from colme.sim.graphs import random_regular
 
 EARLY = range(8, 256, 16)
-"""Of the 256 ways to end the first block early, sixteen that stand for all."""
+"""Sixteen of the 256 ways to end the first block early, which stand for all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Expected:
 
 
 def relay(question: Question, count: int, *, draws: int, seed: int) -> Expected:
-    """MSE / Local of relay when everybody has so many samples."""
+    """Return the error ratio of relay when every agent has so many samples."""
     bring_compiler()
     drawn = generator(seed, RandomStream.FORECAST, count)
     rows = np.array([_board(question, count, drawn) for _ in range(draws)])
@@ -44,10 +44,11 @@ def relay(question: Question, count: int, *, draws: int, seed: int) -> Expected:
 
 
 def _board(question: Question, count: int, generator: Generator) -> tuple[float, float, float]:
-    """Of one board: everybody's squared errors, in units of Local's expected one, averaged; and by
-    how much those of two whose expectation is known are off it.
+    """Draw a board; return the mean squared error of all agents, and two controls.
 
-    They are the own mean, and the mean that an oracle would make of the same records.
+    A control is by how much the mean squared error of another answer exceeds its expectation,
+    which is known: of the own mean, and of the mean that an oracle would make of the same records.
+    All three are in units of the expected squared error alone.
     """
     truth, alike = question.draw_truth(generator)
     lag = _lags(question, generator)
@@ -99,7 +100,7 @@ def _answers(
         variance=np.full(held.size, question.sigma2),
         made_of=made_of[:, held],
         half_range=np.full(held.size, question.bound),
-        # Of bounds around everybody's own mean, nearly: it limits how far a release is believed.
+        # Nearly the middle of every agent's bounds: it limits how far a release is believed.
         midpoint=np.full(held.size, middle),
         origin=middle,
         unit=question.bound,
@@ -118,7 +119,7 @@ def _answers(
 def _oracle_is_off(
     own: FloatArray, told: FloatArray, v: FloatArray, alike: IntArray, unit: float
 ) -> float:
-    """By how much the squared errors of who knows its class exceed what is expected of them."""
+    """Return by how much the squared errors of agents that know their class exceed expectation."""
     size = alike.max() + 1
     precision = np.bincount(alike, 1 / v, size)[alike] - 1 / v
     weighed = np.bincount(alike, np.where(np.isinf(v), 0, told / v), size)[alike]
@@ -128,7 +129,7 @@ def _oracle_is_off(
 
 
 def _adjusted(values: FloatArray, controls: FloatArray) -> Expected:
-    """The mean, less what luck the controls show: late, it is nearly all of it."""
+    """Return the mean less the luck that the controls show: late, nearly all of it."""
     draws, number = controls.shape
     freedom = draws - 1
     if draws >= 3 * (number + 1):
@@ -143,7 +144,7 @@ def _adjusted(values: FloatArray, controls: FloatArray) -> Expected:
 
 @lru_cache(maxsize=1024)
 def _release(epsilon: float, early: int, count: int) -> tuple[FloatArray, FloatArray]:
-    """What a release of so many samples is made of, and what each block's noise weighs in it."""
+    """Return the variance terms of a release of so many samples, and each block's noise weight."""
     schedule = WeighedBlocks(epsilon, early)
     if count < schedule.next_end(0):
         return np.zeros(4), np.zeros(0)
@@ -158,15 +159,17 @@ def _release(epsilon: float, early: int, count: int) -> tuple[FloatArray, FloatA
 
 
 def _lags(question: Question, generator: Generator) -> IntArray:
-    """How many rounds old everybody's news are where somebody reads them; whom no path connects
-    has none, which is older than all."""
+    """Return how many rounds old each agent's record is where a random agent reads it.
+
+    An agent without a path to the reader has no record there: `FAR`.
+    """
     graph = random_regular(question.agents, question.degree, generator)
     hops = _hops(graph, int(generator.integers(question.agents)))
     return np.maximum(hops - 1, 0)
 
 
 FAR = 2**40
-"""Hops to whom there is no path."""
+"""Hops to an agent without a path."""
 
 
 def _hops(graph: Graph, start: int) -> IntArray:

@@ -9,8 +9,8 @@ import numpy as np
 import xarray as xr
 
 from colme.errors import ConfigError, one_of
+from colme.sim.batch import Drawn
 from colme.sim.engines import Cell, Engine, FloatArray
-from colme.sim.feeds import Drawn
 from colme.sim.measures import CELL, AllRuns, record_of
 
 KINDS = ("agents", "classes", "runs")

@@ -5,17 +5,14 @@ runs always give the same bits. What engines measure in each recorded round is i
 a quantity of the answers alone is a `Measure`, which anybody can write.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from colme.experiment.statistics import BatchMean
+from colme.sim.batch import Drawn, Sums
 from colme.sim.engines import MEASURED, Cell, Engine, FloatArray, Record, World
-from colme.sim.feeds import Drawn
-
-Sums = Mapping[str, FloatArray]
-"""What one batch found: `runs`, and sums over them."""
 
 CELL = ("algorithm", "epsilon", "degree", "t")
 DEGREE = ("degree", "t")

@@ -14,10 +14,10 @@ from colme.errors import ConfigError
 from colme.experiment.progress import in_notebook, progress
 from colme.experiment.run import Experiment, Report, Several, run
 from colme.sim import results
+from colme.sim.batch import Sums
 from colme.sim.keep import kinds_to_keep, require_room
-from colme.sim.measures import AllRuns, Measure, Sums
-from colme.sim.precision import precision
-from colme.sim.prepare import Prepared, runs_of_a_graph
+from colme.sim.measures import AllRuns, Measure
+from colme.sim.prepare import Prepared, precision, runs_of_a_graph
 from colme.sim.results import RESULT
 from colme.sim.scenario import Scenario
 

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from colme.experiment.streams import RandomStream, generator
+from colme.sim.batch import Given
 from colme.sim.engines import World
-from colme.sim.feeds import Given
 from colme.studies.inquiry import Inquiry, fed_rows
 from colme.studies.sites import FloatArray
 
