@@ -116,10 +116,10 @@ def test_workers_of_another_version_are_refused_at_the_door(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cluster, "versions", lambda: (("colme", "9.9"),))
-    with refused(ConfigError, "cluster"), on_cluster(address):
+    with refused(ConfigError, "workers"), on_cluster(address):
         pass
     monkeypatch.setattr(cluster, "versions", lambda: (("no-such-package", "9.9"),))
-    with refused(ConfigError, "cluster") as caught, on_cluster(address):
+    with refused(ConfigError, "workers") as caught, on_cluster(address):
         pass
     assert str(caught.value.seen).startswith("no-such-package is missing on ")
 

@@ -25,7 +25,7 @@ PLAN = Plan(
     agents=3, degree=2, rounds=ROUNDS, means=(0.5,), samples=3, epsilon=4, algorithm="paper"
 )
 NAMED = 'algorithm = "paper"\n'
-FREE = "rounds = 'free'\n"
+FREE = 'rounds = "free"\n'
 
 
 def of_0_1_0(folder: Path) -> list[Member]:

@@ -70,7 +70,7 @@ def study(
         typer.Option(
             help="resample: draw rows of each site with replacement; the truth is the mean of all"
             " its rows. replay: feed half of its rows in their order; the truth is the mean of the"
-            " other half."
+            " other half. Or module:attribute of your own feed."
         ),
     ] = "resample",
     time: Annotated[

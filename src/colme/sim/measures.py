@@ -1,8 +1,8 @@
 """What results hold: every quantity once, with its name, dimensions, meaning and making.
 
 Batches hand over sums over their runs (`Sums`); `AllRuns` adds them up in order, so that the same
-runs always give the same bits. What engines measure in each recorded round is in `engines.measure`;
-a quantity of the answers alone is a `Measure`, which anybody can write.
+runs always give the same bits. What engines measure in each recorded round is `MEASURED`, in
+`engines.engine`; a quantity of the answers alone is a `Measure`, which anybody can write.
 """
 
 from collections.abc import Callable, Sequence

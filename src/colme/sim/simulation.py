@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import nullcontext
-from inspect import getsource
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
 
+from colme import plugins
 from colme.errors import ConfigError
 from colme.experiment.progress import in_notebook, progress
 from colme.experiment.run import Experiment, Report, Several, run
@@ -87,9 +87,11 @@ class Simulation(Experiment[BatchOfRuns, xr.Dataset]):
 
     def identity(self) -> Mapping[str, Any]:
         """Return the scenario with the contents of its files, and what is kept and measured."""
+        measures = {one.name: {plugins.OBJECT: plugins.text_of(one.of)} for one in self.measures}
         more = {
             "keep": sorted(self.keep),
-            "measures": {one.name: getsource(one.of) for one in self.measures},
+            "measures": measures,
+            "measure_sources": plugins.sources(measures),
             "dtype": self.dtype.name,
             "by_batch": self.by_batch,
         }

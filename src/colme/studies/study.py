@@ -226,6 +226,8 @@ def prepare(
 ) -> Inquiry:
     """Everything read and checked, before anything is computed. See `study`."""
     mode = plugins.text_of(mode) if isinstance(mode, type) else mode
+    if mode not in FEEDS and plugins.is_own(mode):
+        plugins.load("mode", mode)  # refused before anything is read
     least = 4 if mode == "replay" else 2
     asking.at_least(least, "min_samples", min_samples)
     if time is not None and mode != "replay":
@@ -279,6 +281,7 @@ def study(
     samples: int | None = None,
     runs: int | None = None,
     seed: int = 1,
+    out: Path | str | None = None,
     threads: int | None = None,
     executor: Executor | None = None,
 ) -> StudyResult:
@@ -297,6 +300,7 @@ def study(
     `algorithm`: relay, paper or one of its rules, local; one or several. None of them is
     told a variance.
 
+    `out`: a folder for finished parts and the report; the same call resumes there.
     `executor`: whoever computes the batches instead of threads, to the same bits. All rows are sent
     to its workers.
     """
@@ -316,4 +320,4 @@ def study(
         runs=runs,
         seed=seed,
     )
-    return answer(question, threads=threads, executor=executor)
+    return answer(question, out=out, threads=threads, executor=executor)
