@@ -46,7 +46,7 @@ def _curves(page: Page) -> list[str]:
 def test_it_shows_curves_and_a_network_with_a_button_for_each_agent(explorer: Page) -> None:
     names = [words.split()[0] for words in _curves(explorer)]
     assert names == ["relay", "paper", "Local:", "Ideal", "Ideal"]
-    assert explorer.locator("#harms .chart-legend li").count() == 5
+    assert explorer.locator("#harms .chart-legend li").count() == 4
     assert explorer.locator("#network button").count() == 12
     assert explorer.locator("#control-epsilon").get_attribute("aria-valuetext") == "4"
 

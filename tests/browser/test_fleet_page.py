@@ -39,10 +39,10 @@ def test_all_nodes_are_on_one_page_until_the_command_is_interrupted(
     expect(page.get_by_text("done", exact=True)).to_have_count(3, timeout=patience)
     for i in range(3):
         expect(rows.nth(i)).to_contain_text(f"node00{i}")
-        expect(rows.nth(i)).to_contain_text("120", timeout=patience)
+        expect(rows.nth(i)).to_contain_text("600", timeout=patience)
         expect(rows.nth(i)).to_contain_text("2 of 2")
         expect(rows.nth(i)).to_contain_text("2 others have released something")
-    expect(page.locator("#words")).to_contain_text("after 120 samples each")
+    expect(page.locator("#words")).to_contain_text("after 600 samples each")
     expect(page.locator("#worth")).to_have_text("1")
 
     page.set_viewport_size({"width": 390, "height": 844})

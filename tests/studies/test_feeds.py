@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from colme.studies.feeds import SiteFeed
-from colme.studies.inquiry import Inquiry, fed_rows, recorded
+from colme.studies.question import StudyQuestion, fed_rows, recorded
 from colme.studies.study import StudyExperiment, prepare
 
 SIZES = {"a": 40, "b": 23, "c": 100}
@@ -15,12 +15,12 @@ DATA = {name: 10 * i + np.arange(size) / size for i, (name, size) in enumerate(S
 FED = np.array([20, 12, 50])
 
 
-def question(**changes: Any) -> Inquiry:
+def question(**changes: Any) -> StudyQuestion:
     options: dict[str, Any] = {"bounds": (0, 30), "epsilon": 1, "runs": 32}
     return prepare(DATA, **(options | changes))
 
 
-def feed_of(asked: Inquiry, numbers: range) -> SiteFeed:
+def feed_of(asked: StudyQuestion, numbers: range) -> SiteFeed:
     experiment = StudyExperiment(asked)
     return experiment._feed(experiment._world(recorded(asked), numbers), [])
 

@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from colme.experiment.folder import Arrays
 from colme.studies.findings import Findings, findings
-from colme.studies.inquiry import Inquiry, recorded
+from colme.studies.question import StudyQuestion, recorded
 from colme.studies.study import prepare
 
 SITES = 3
 
 
-def question(runs: int = 8, **changes: Any) -> Inquiry:
+def question(runs: int = 8, **changes: Any) -> StudyQuestion:
     data = {name: np.arange(20) / 20 for name in "abc"}
     options: dict[str, Any] = {"bounds": (0, 1), "epsilon": 1, "runs": runs, "samples": 4}
     return prepare(data, **(options | changes))

@@ -5,6 +5,7 @@ What computes is imported when the command runs: its help takes no compiler.
 
 import json
 import warnings
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -182,7 +183,7 @@ def _curves(result: "StudyResult") -> Table:
         table.add_row(
             curve.algorithm,
             level(curve.epsilon),
-            *(f"{curve.mse_over_local[i]:.2f} ± {curve.standard_error[i]:.2f}" for i in shown),
+            *(_ratio(curve.mse_over_local[i], curve.standard_error[i]) for i in shown),
         )
     return table
 
@@ -218,17 +219,21 @@ def _sites(result: "StudyResult", curve: "Curve", label: str) -> Table:
 
 
 def _cells(site: "SiteResult") -> list[str]:
-    from colme.studies.page import percent
+    from colme.studies.page import number, percent
 
     return [
         site.site,
         f"{site.rows:,}",
         f"{site.samples:,}",
         f"{site.truth:.4g}",
-        f"{site.alone:.3g}",
-        f"{site.together:.3g}",
+        number(site.alone),
+        number(site.together),
         "" if site.interval != site.interval else f"± {site.interval:.3g}",
         percent(site.gain),
         "" if site.verdict == "even" else site.verdict,
         "" if site.class_found != site.class_found else f"{site.class_found:.1f}",
     ]
+
+
+def _ratio(value: float, error: float) -> str:
+    return "unknown" if isnan(value) else f"{value:.2f} ± {error:.2f}"

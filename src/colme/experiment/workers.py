@@ -7,10 +7,12 @@ same source of every module of the user's own.
 
 import io
 import multiprocessing
+import os
 import pickle
 import signal
 import socket
 import sys
+import threading
 from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -140,7 +142,7 @@ def processes(number: int) -> Iterator[Executor]:
     others = {one.pid for one in multiprocessing.active_children()}
     # Not forked: a fork of a process whose threads compute can wait for a lock for ever.
     context = multiprocessing.get_context("spawn")
-    executor = ProcessPoolExecutor(number, mp_context=context, initializer=_ignore_interrupts)
+    executor = ProcessPoolExecutor(number, mp_context=context, initializer=_begin_worker)
     try:
         yield executor
         executor.shutdown()
@@ -154,6 +156,17 @@ def processes(number: int) -> Iterator[Executor]:
                 one.kill()
 
 
-def _ignore_interrupts() -> None:
-    """Ignore Ctrl-C, which reaches all processes of a terminal: the sender ends the workers."""
+def _begin_worker() -> None:
+    """Ignore Ctrl-C, which reaches all processes of a terminal: the sender ends the workers.
+
+    A sender that was killed can't. Its workers would wait for work for ever, so each watches it.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_sender, daemon=True).start()
+
+
+def _end_with_sender() -> None:
+    sender = multiprocessing.parent_process()
+    if sender is not None:
+        sender.join()
+        os._exit(1)

@@ -1,6 +1,6 @@
 """Studies of a table of rows: how much would each site gain by collaborating, and when?
 
-- `read`, `sites`, `inquiry`: rows, sites and the validated question
+- `read`, `sites`, `question`: rows, sites and the validated question
 - `study`: `colme.study`, and the experiment behind it; `feeds`: what sites are fed
 - `findings`: who gains; `result`, `page`, `words`, `figures`: how it is told
 

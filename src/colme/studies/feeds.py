@@ -11,7 +11,7 @@ import numpy as np
 from colme.experiment.streams import RandomStream, generator
 from colme.sim.batch import Given
 from colme.sim.engines import World
-from colme.studies.inquiry import Inquiry, fed_rows
+from colme.studies.question import StudyQuestion, fed_rows
 from colme.studies.sites import FloatArray
 
 
@@ -22,7 +22,7 @@ class SiteFeed(Given):
     """[sites, runs]: the variance of the truth; 0 if it is not an estimate itself."""
 
     def __init__(
-        self, question: Inquiry, world: World, noise: Sequence[np.random.Generator]
+        self, question: StudyQuestion, world: World, noise: Sequence[np.random.Generator]
     ) -> None:
         super().__init__(world, noise)
         self.question = question
@@ -32,7 +32,7 @@ class Resampled(SiteFeed):
     """A row of its own, drawn with replacement, for every site in every round."""
 
     def __init__(
-        self, question: Inquiry, world: World, noise: Sequence[np.random.Generator]
+        self, question: StudyQuestion, world: World, noise: Sequence[np.random.Generator]
     ) -> None:
         super().__init__(question, world, noise)
         sites = question.sites
@@ -62,7 +62,7 @@ class Replayed(SiteFeed):
     """A random half of each site's rows in their order; the truth is the mean of the others."""
 
     def __init__(
-        self, question: Inquiry, world: World, noise: Sequence[np.random.Generator]
+        self, question: StudyQuestion, world: World, noise: Sequence[np.random.Generator]
     ) -> None:
         super().__init__(question, world, noise)
         sites, numbers = question.sites, world.numbers

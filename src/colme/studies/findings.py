@@ -10,7 +10,7 @@ import numpy as np
 from colme.experiment.folder import Arrays
 from colme.experiment.statistics import BatchMean
 from colme.graph import IntArray
-from colme.studies.inquiry import Inquiry, fed_rows, recorded
+from colme.studies.question import StudyQuestion, fed_rows, recorded
 from colme.studies.sites import FloatArray
 
 ENOUGH = 4
@@ -75,7 +75,7 @@ class Findings:
     sites: tuple[SiteResult, ...]
 
 
-def findings(question: Inquiry, parts: Sequence[Arrays]) -> Findings:
+def findings(question: StudyQuestion, parts: Sequence[Arrays]) -> Findings:
     """From all batches. Runs of one batch share a graph: error bars are over batches."""
     sizes = [part["alone"].shape[-1] for part in parts]
     batch = np.repeat(np.arange(len(parts)), sizes)
@@ -183,7 +183,7 @@ def _mean(values: FloatArray) -> FloatArray:
         return np.asarray(np.where(there, values, 0.0).sum(axis=-1) / there.sum(axis=-1))
 
 
-def _samples(question: Inquiry) -> IntArray:
+def _samples(question: StudyQuestion) -> IntArray:
     """At each recorded round: of every site, or on average."""
     rounds = recorded(question)
     if question.paces is None:
@@ -191,7 +191,7 @@ def _samples(question: Inquiry) -> IntArray:
     return np.asarray(np.rint(rounds * question.paces.mean()), np.int64)
 
 
-def _own_samples(question: Inquiry) -> IntArray:
+def _own_samples(question: StudyQuestion) -> IntArray:
     """Of every site, at the end."""
     if question.paces is None:
         return np.full(len(question.sites.names), question.samples)

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from colme.pages.assets import CHARTS, STYLES, asset
 from colme.studies import figures, words
 from colme.studies.findings import Curve, Findings, SiteResult, Verdict
-from colme.studies.inquiry import Inquiry
+from colme.studies.question import StudyQuestion
 
 SHOWN = (10, 30, 100, 300, 1_000, 3_000)
 """Counts of samples at which the gain of every site is shown."""
@@ -32,7 +32,7 @@ _STYLES = (*STYLES, "study/page.css")
 _SCRIPTS = (*CHARTS, "components/elements.js", "study/page.js")
 
 
-def page(title: str, question: Inquiry, findings: Findings) -> str:
+def page(title: str, question: StudyQuestion, findings: Findings) -> str:
     """Return the whole file. Its scripts draw the curves; without scripts, it shows figures."""
     top, *sections = _sections(question, findings, _drawn_there)
     cards = "\n".join(_card(section) for section in sections)
@@ -68,7 +68,7 @@ def _policy(programs: Sequence[str]) -> str:
     )
 
 
-def body(title: str, question: Inquiry, findings: Findings) -> str:
+def body(title: str, question: StudyQuestion, findings: Findings) -> str:
     """Return the report for a notebook: figures, and no scripts."""
     top, *sections = _sections(question, findings, lambda _, figure: figures.as_svg(figure))
     parts = [f"<h1>{escape(title)}</h1>", top.content]
@@ -87,7 +87,7 @@ _Place = Callable[[str, Figure], str]
 """Returns the HTML of a figure, by its name in the page."""
 
 
-def _sections(question: Inquiry, findings: Findings, place: _Place) -> list[_Section]:
+def _sections(question: StudyQuestion, findings: Findings, place: _Place) -> list[_Section]:
     """Return all sections; the first is above all headings."""
     sites = len(question.sites.names)
     together = [curve for curve in findings.curves if curve.algorithm != "local"]
@@ -188,11 +188,11 @@ def _table(all_sites: Sequence[SiteResult], curve: Curve) -> str:
             escape(site.site),
             f"{site.rows:,}",
             f"{site.samples:,}",
-            _number(site.truth),
-            _number(site.alone),
-            _number(site.together),
+            number(site.truth),
+            number(site.alone),
+            number(site.together),
             "" if isnan(site.interval) else f"± {site.interval:.3g}",
-            _number(site.class_found),
+            number(site.class_found),
             *(percent(site.gains[i]) for i in shown),
             percent(site.gain),
         ]
@@ -206,7 +206,8 @@ def _table(all_sites: Sequence[SiteResult], curve: Curve) -> str:
     )
 
 
-def _number(value: float) -> str:
+def number(value: float) -> str:
+    """Return three digits; empty if it is unknown."""
     return "" if isnan(value) else f"{value:.3g}"
 
 

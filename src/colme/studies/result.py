@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from colme.studies import figures, page, words
 from colme.studies.findings import Curve, Findings, SiteResult
-from colme.studies.inquiry import Inquiry
+from colme.studies.question import StudyQuestion
 
 PAGE, OBJECT, SITES, CURVES = "study.html", "study.json", "sites.csv", "curves.csv"
 FIGURE = "study.svg"
@@ -24,7 +24,7 @@ TITLE = "How much would each site gain by collaborating?"
 class StudyResult:
     """A study: its question and its findings."""
 
-    question: Inquiry
+    question: StudyQuestion
     findings: Findings
     title: str = TITLE
 
@@ -74,7 +74,7 @@ class StudyResult:
         return told
 
     @classmethod
-    def load(cls, folder: Path, question: Inquiry, title: str) -> Self:
+    def load(cls, folder: Path, question: StudyQuestion, title: str) -> Self:
         """Read the result of this question from the JSON that `save` wrote."""
         found = json.loads((folder / OBJECT).read_text(encoding="utf-8"))
         curves = tuple(Curve(**_numbers(one)) for one in found["curves"])

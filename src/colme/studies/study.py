@@ -30,10 +30,10 @@ from colme.sim.engines import (
 from colme.sim.kernel import form_of
 from colme.sim.prepare import runs_of_a_graph
 from colme.studies import MIN_SAMPLES
-from colme.studies import inquiry as asking
+from colme.studies import question as questions
 from colme.studies.feeds import FEEDS, SiteFeed
 from colme.studies.findings import findings
-from colme.studies.inquiry import ASKED, Inquiry, recorded
+from colme.studies.question import ASKED, StudyQuestion, recorded
 from colme.studies.read import read
 from colme.studies.result import FILES, TITLE, StudyResult
 from colme.studies.sites import FloatArray, links_of, sites_of
@@ -54,7 +54,7 @@ class StudyExperiment(Experiment[Runs, StudyResult]):
 
     files = FILES
 
-    def __init__(self, question: Inquiry, title: str = TITLE) -> None:
+    def __init__(self, question: StudyQuestion, title: str = TITLE) -> None:
         self.question, self.title = question, title
         self._lanes = runs_of_a_graph(question.runs)
 
@@ -167,7 +167,7 @@ class StudyExperiment(Experiment[Runs, StudyResult]):
 class SiteErrors:
     """Records squared errors of every site in every run, [..., sites, runs]."""
 
-    def __init__(self, question: Inquiry, feed: SiteFeed) -> None:
+    def __init__(self, question: StudyQuestion, feed: SiteFeed) -> None:
         self._feed, self._midpoint = feed, question.sites.midpoint
         self._labels = [table.label for table in question.algorithms]
         rows, sites = len(feed.world.setting.recorded), (feed.world.graph.agents, feed.world.runs)
@@ -223,22 +223,22 @@ def prepare(
     samples: int | None = None,
     runs: int | None = None,
     seed: int = 1,
-) -> Inquiry:
+) -> StudyQuestion:
     """Everything read and checked, before anything is computed. See `study`."""
     mode = plugins.text_of(mode) if isinstance(mode, type) else mode
     if mode not in FEEDS and plugins.is_own(mode):
         plugins.load("mode", mode)  # refused before anything is read
     least = 4 if mode == "replay" else 2
-    asking.at_least(least, "min_samples", min_samples)
+    questions.at_least(least, "min_samples", min_samples)
     if time is not None and mode != "replay":
         raise ConfigError("time", time, "mode replay: rows that are drawn again have no order")
     found = read(data, site=site, value=value, time=time)
-    epsilons = asking.epsilons_of(epsilon)
-    within = asking.bounds_of(bounds)
+    epsilons = questions.epsilons_of(epsilon)
+    within = questions.bounds_of(bounds)
     sites = sites_of(found, bounds=within, min_samples=min_samples, epsilons=epsilons)
     left_out = [name for name, _ in sites.left_out]
     links = links_of(sites.names, left_out, degree=degree, edges=edges)
-    return asking.asked(
+    return questions.validated_question(
         sites,
         links,
         mode=mode,
@@ -251,7 +251,7 @@ def prepare(
 
 
 def answer(
-    question: Inquiry,
+    question: StudyQuestion,
     *,
     out: Path | str | None = None,
     threads: int | None = None,

@@ -4,7 +4,7 @@ from math import exp, isfinite, isnan
 
 from colme.privacy.words import level
 from colme.studies.findings import Curve, Findings
-from colme.studies.inquiry import ASKED, Inquiry
+from colme.studies.question import ASKED, StudyQuestion
 
 WORTH_TELLING = 0.05
 """Of the error alone: less is no difference."""
@@ -13,7 +13,7 @@ FEWEST = 6
 """Sites of similar variance that relay needs."""
 
 
-def warnings(question: Inquiry) -> list[str]:
+def warnings(question: StudyQuestion) -> list[str]:
     """Return warnings about the data, the graph, and too few sites."""
     sites = question.sites
     found = [*sites.warnings, *question.links.warnings]
@@ -26,7 +26,7 @@ def warnings(question: Inquiry) -> list[str]:
     return found
 
 
-def left_out(question: Inquiry, most: int | None = None) -> list[str]:
+def left_out(question: StudyQuestion, most: int | None = None) -> list[str]:
     """List rows and sites that are not in the study; name at most `most` sites."""
     sites = question.sites
     found = [f"Not used: {one}." for one in sites.bad]
@@ -39,7 +39,7 @@ def left_out(question: Inquiry, most: int | None = None) -> list[str]:
     return found
 
 
-def asked(question: Inquiry) -> str:
+def asked(question: StudyQuestion) -> str:
     """Describe what was computed, in a few sentences."""
     sites = question.sites
     rows = int(sites.counts.sum())
@@ -59,7 +59,7 @@ def asked(question: Inquiry) -> str:
     )
 
 
-def method(question: Inquiry) -> list[str]:
+def method(question: StudyQuestion) -> list[str]:
     """Explain how to read the numbers."""
     texts = [
         "Alone is the error of a site's own exact mean, together the error of the algorithm's"
@@ -85,7 +85,7 @@ def method(question: Inquiry) -> list[str]:
     return texts
 
 
-def summary(question: Inquiry, findings: Findings) -> list[str]:
+def summary(question: StudyQuestion, findings: Findings) -> list[str]:
     """Describe each curve at its best, at its worst and at the end."""
     return [
         _of_curve(curve, len(question.sites.names))
@@ -138,7 +138,7 @@ def label(curve: Curve) -> str:
     return f"{curve.algorithm}, epsilon {level(curve.epsilon)}"
 
 
-def privacy(question: Inquiry) -> str:
+def privacy(question: StudyQuestion) -> str:
     """State the privacy guarantee of each sample, and what is not protected."""
     lo, hi = question.sites.bounds
     levels = [epsilon for epsilon in question.epsilons if isfinite(epsilon)]

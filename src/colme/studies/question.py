@@ -32,8 +32,8 @@ FIRST_MARK = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Inquiry:
-    """Validated. The same question has the same answer, bit for bit."""
+class StudyQuestion:
+    """All that a study depends on, validated: the same question has the same result."""
 
     sites: Sites
     links: Links
@@ -88,7 +88,7 @@ def fed_rows(counts: IntArray) -> IntArray:
     return counts - counts // 2
 
 
-def asked(
+def validated_question(
     sites: Sites,
     links: Links,
     *,
@@ -98,8 +98,8 @@ def asked(
     runs: int | None,
     samples: int | None,
     seed: int,
-) -> Inquiry:
-    """From what people give."""
+) -> StudyQuestion:
+    """Make a question of what the user gave, or raise a ConfigError."""
     if mode not in MODES and not plugins.is_own(mode):
         expected = f"{one_of(mode, MODES)}, or module:attribute of a feed of your own"
         raise ConfigError("mode", mode, expected)
@@ -108,7 +108,7 @@ def asked(
             expected = "none: a replay has as many as there are rows"
             raise ConfigError("samples", samples, expected)
         samples = int(fed_rows(sites.counts).max())
-    question = Inquiry(
+    question = StudyQuestion(
         sites=sites,
         links=links,
         mode=mode,
@@ -123,7 +123,7 @@ def asked(
     return question
 
 
-def recorded(question: Inquiry) -> IntArray:
+def recorded(question: StudyQuestion) -> IntArray:
     """The rounds in which answers are compared, the last one included."""
     last = question.samples
     marks = [round(mark * 10**power) for power in range(len(str(last))) for mark in MARKS]
@@ -135,7 +135,7 @@ def recorded(question: Inquiry) -> IntArray:
 
 
 def epsilons_of(given: Any) -> tuple[float, ...]:
-    """One, or several."""
+    """Return one or several epsilons."""
     numbers = _numbers(given if isinstance(given, Sequence | np.ndarray) else [given])
     if not numbers or len(set(numbers)) < len(numbers) or not all(one > 0 for one in numbers):
         raise ConfigError("epsilon", given, "different numbers above 0, or inf for no privacy")
@@ -143,7 +143,7 @@ def epsilons_of(given: Any) -> tuple[float, ...]:
 
 
 def bounds_of(given: Any) -> tuple[float, float]:
-    """Two numbers, the lower one first."""
+    """Return two numbers, the lower one first."""
     numbers = _numbers(given)
     if len(numbers) != 2 or not -inf < numbers[0] < numbers[1] < inf:
         raise ConfigError("bounds", given, "two finite numbers, the lower one first")
