@@ -53,7 +53,7 @@ WIDTH = 140
 WORTH_SAYING = 2**30
 """Bytes of memory from which on a command says how much it will take."""
 LIMIT = Path("/sys/fs/cgroup/memory.max")
-"""Where a container says how much memory it may have."""
+"""File with the memory limit of a container."""
 
 
 def words(text: str) -> list[str]:

@@ -31,7 +31,7 @@ from colme import __version__
 from colme.errors import ConfigError
 
 Arrays = Mapping[str, NDArray[np.float64]]
-"""What a part has computed."""
+"""Arrays of a finished part, by name."""
 
 ASKED = "asked.json"
 UNFINISHED = "unfinished-"
@@ -181,7 +181,7 @@ def refuse_unfinished(out: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What asked.json holds."""
+    """Contents of asked.json."""
 
     identity: Mapping[str, Any]
     files: tuple[str, ...]

@@ -16,7 +16,7 @@ from numpy.random import Generator, SeedSequence
 
 @unique
 class RandomStream(IntEnum):
-    """What is drawn from a stream, and the indices that go with it."""
+    """Number of every random stream; its docstring names the indices that go with it."""
 
     # Scenarios. 3 and 4 were the block noise of an algorithm that is retired.
     GRAPH = 1

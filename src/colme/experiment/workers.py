@@ -49,7 +49,7 @@ class Packed:
     modules: tuple[tuple[str, str], ...]
     """Modules of the user's own: name and digest of the source."""
     folders: tuple[str, ...]
-    """Where these are looked for besides where Python looks."""
+    """Folders that are searched for these modules, after those of Python."""
 
 
 def packed(experiment: Any) -> Packed:

@@ -31,7 +31,7 @@ _ONE_AT_A_TIME = threading.Lock()
 """Curves of a page that has moved on may take a moment to notice."""
 
 LETTERS_AT_ONCE = 40
-"""Of an agent, the newest first; the page asks for those before them."""
+"""Newest messages of an agent that are shown; the page asks for earlier ones."""
 
 RELEASES_AT_ONCE = 6
 
