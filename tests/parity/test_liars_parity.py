@@ -21,10 +21,10 @@ from colme.rules.decision import DecisionRule, Situation
 from colme.rules.release import Profile, Release, laplace_scale
 from colme.sim.batch import Batch
 from colme.sim.engines import PaperTable, Record
-from colme.sim.in_memory import agent_name, estimates, run_round
 from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
 from support.watching import Watching, watched
+from support.worlds import agent_name, estimates
 
 AGENTS, ROUNDS, EPSILON, SEED = 12, 100, 8.0, 5
 TOLERANCE = 1e-3  # of a sum of squared errors of about 0.01: the lattice moves answers by 1e-6
@@ -159,7 +159,7 @@ def replayed(study: Prepared, batch: Batch, seen: Watching) -> Iterator[dict[str
             mean, sd = data[t - 1, a] + setting.centre, profiles[a].released_variance(t, t)
             liar.lie = told(study.scenario, t, mean, float(truth[a]), sd**0.5)
             liar.count, liar.draws = t, t
-        run_round(network, samples[t - 1])
+        network.run_round(samples[t - 1].tolist())
         accepted = np.zeros((AGENTS, AGENTS), dtype=bool)
         for a, agent in enumerate(agents):
             accepted[a, [int(name) for name in agent.accepted]] = True

@@ -19,7 +19,6 @@ from colme.rules.release import Profile, laplace_scale
 from colme.sim import kernel
 from colme.sim.engines import PaperEngine, PaperTable
 from colme.sim.engines.paper import kernel_algorithms, own_thresholds
-from colme.sim.in_memory import agent_name, estimates, run_round
 from colme.sim.kernel.arrays import WORD, Array, Edges, KernelState
 from colme.sim.kernel.recording import KernelRecord
 from colme.sim.kernel.rounds import measure_local, step
@@ -27,7 +26,7 @@ from colme.sim.kernel.simd import form_of
 from colme.sim.kernel.stream import feed
 from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
-from support.worlds import Script, join
+from support.worlds import Script, agent_name, estimates, join
 
 AGENTS = 10
 ROUNDS = 60
@@ -194,7 +193,7 @@ def test_kernel_and_real_agents_agree_round_by_round(graph: str, world: str) -> 
     for t, (state, record, locally) in enumerate(kernel_rounds(study, edges, lanes), start=1):
         for k, (network, (algorithm, lane)) in enumerate(zip(networks, cells, strict=True)):
             where, number, row = f"{algorithm.label} in round {t}", lane.number, t - 1
-            run_round(network, lane.script.samples[row])
+            network.run_round(lane.script.samples[row].tolist())
             accepted = decoded(edges, state.accepted[k, :, number])
             np.testing.assert_array_equal(accepted, accepted_in(network), where)
             consensus = [agent.consensus for agent in network.agents.values()]

@@ -22,10 +22,10 @@ from colme.protocol.settings import Settings
 from colme.relay import Relay
 from colme.sim.engines import Chunk
 from colme.sim.engines.relay.player import RelayRun
-from colme.sim.in_memory import agent_name
 from colme.sim.kernel import Array
 from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
+from support.worlds import agent_name
 
 AGENTS = 20
 ROUNDS = 150

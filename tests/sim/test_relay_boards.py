@@ -19,9 +19,9 @@ from colme.relay import Relay
 from colme.rules.release import Profile
 from colme.sim.engines.relay.boards import NEVER, boards_of, hops
 from colme.sim.engines.relay.traffic import Traffic
-from colme.sim.in_memory import agent_name
 from colme.sim.kernel import most_in, new_plan
 from support.boards import written
+from support.worlds import agent_name
 
 AGENTS = 15
 ROUNDS = 120

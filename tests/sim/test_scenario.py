@@ -22,7 +22,7 @@ from colme.rules.decision import (
 )
 from colme.rules.release import Blocks
 from colme.sim.engines import PaperTable, RelayTable
-from colme.sim.figures.presets import PAPER
+from colme.sim.figures import PAPER
 from colme.sim.graphs import RandomRegular
 from colme.sim.scenario import Scenario
 from colme.sim.simulation import simulate

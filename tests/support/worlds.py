@@ -13,7 +13,6 @@ from colme.protocol.settings import Settings
 from colme.rules.consensus import AlphaSchedule, stepped_alpha
 from colme.rules.decision import DecisionRule
 from colme.rules.release import Profile
-from colme.sim.in_memory import agent_name
 from support.algorithm1 import BoolArray, FloatArray
 
 
@@ -51,6 +50,16 @@ class Script:
     @property
     def noise(self) -> FloatArray:
         return self.draws * self._step
+
+
+def agent_name(agent: int) -> str:
+    """The name of agent number a; names sort as numbers do, up to a million agents."""
+    return f"{agent:06d}"
+
+
+def estimates(network: Network) -> FloatArray:
+    """What each agent answers now."""
+    return np.array([agent.estimate.value for agent in network.agents.values()])
 
 
 def adjacency_of(graph: Graph) -> BoolArray:

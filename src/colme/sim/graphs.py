@@ -121,10 +121,6 @@ class Family(Table):
         """Edges in the file that it reads; None if it reads no file."""
         return None
 
-    def with_file_read(self) -> Self:
-        """Return the same family, without a file."""
-        return self
-
     def names(self, agents: int) -> list[int] | list[str]:
         """What the agents are called, in order."""
         return list(range(agents))
@@ -292,12 +288,6 @@ class Listed(Family):
             seen = f"{len(set(self.labels))} different ones"
             raise ConfigError("graph.labels", seen, f"one for each of the {agents} agents")
         return Graph.from_edges(self._read or self.edges or [], agents)
-
-    def with_file_read(self) -> Self:
-        """As a list of edges."""
-        if self._read is None:
-            return self
-        return type(self)(family="edges", edges=self._read, labels=self.labels)
 
     def names(self, agents: int) -> list[int] | list[str]:
         """As their labels say."""

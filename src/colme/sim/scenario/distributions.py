@@ -72,10 +72,6 @@ class Distribution(Table):
         """Numbers in the file that it reads; None if it reads no file."""
         return None
 
-    def with_file_read(self) -> Self:
-        """Return the same distribution, without a file."""
-        return self
-
 
 class WithSigma(Distribution):
     """Those that are told how far their data vary."""
@@ -197,12 +193,6 @@ class Empirical(Distribution):
         if len(set(values)) < 2 or not np.isfinite(values).all():
             raise ConfigError("data.values", values[:5], "at least two different finite numbers")
         return _steps(np.sort(np.asarray(values, dtype=np.float64)))
-
-    def with_file_read(self) -> Self:
-        """As a list of values."""
-        if self._read is None:
-            return self
-        return type(self)(distribution="empirical", values=self._read)
 
     def _numbers_in(self, file: Path) -> list[float]:
         try:

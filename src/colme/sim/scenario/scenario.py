@@ -134,14 +134,6 @@ class Scenario(Table):
         """The one that a result, an xarray Dataset, was made with."""
         return cls.build(**json.loads(result.attrs["scenario"]))
 
-    def with_files_read(self) -> Self:
-        """The same with what its files hold, for those who can't read them."""
-        read = {
-            "graph": self.graph.with_file_read(),
-            "data": self.data.with_file_read(),
-        }
-        return self.model_copy(update=read)
-
     def identity_fields(self) -> dict[str, Any]:
         """Return all that results depend on, as plain data. Two scenarios with equal ones are one.
 
