@@ -161,9 +161,14 @@ def test_more_than_memory_holds_is_refused_before_anything_is_computed(
         simulate(large, keep=["runs", "agents"], report=report)
     small = study(algorithms=["local"])
     size = simulate(small, keep=ALL).nbytes
-    monkeypatch.setattr("colme.sim.keep.LARGEST", 0.6 * size)
+    monkeypatch.setattr("colme.sim.measures.LARGEST", 0.6 * size)
     with pytest.raises(ConfigError):
         simulate(small, keep=ALL, report=report)
+
+
+def test_runs_alone_are_kept_without_anybody_s_answers() -> None:
+    result = simulate(study(algorithms=["oracle", "local"]), keep="runs")
+    close(result.run_mse.mean("run"), result.mse)
 
 
 def test_a_kind_that_is_not_there_is_refused() -> None:

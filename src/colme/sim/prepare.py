@@ -22,9 +22,8 @@ from colme.sim.engines import (
     World,
     mean_groups,
 )
-from colme.sim.keep import Keep, Keeper
 from colme.sim.kernel import LANES, LINES, STEPS, UNIFORM, Form, Origin, aligned, form_of
-from colme.sim.measures import Averages, Measure, Measures
+from colme.sim.measures import Answers, Averages, Keep, Measure
 from colme.sim.scenario import Lying, Scenario
 
 GRAPHS = 8
@@ -128,11 +127,10 @@ class Prepared:
         world = self.world(lanes, runs, form)
         engines = self._engines(world, threads)
         feed = Drawn(world, lanes, min(engine.buffer for engine in engines))
-        recorders: list[Recorder] = [Averages(self.cells, feed, self.closed_forms(world))]
-        if self.keep:
-            recorders.append(Keeper(self.keep, feed, self.cells))
-        if self.measures:
-            recorders.append(Measures(self.measures, world, self.cells))
+        averages = Averages(self.cells, feed, self.closed_forms(world), self.keep)
+        recorders: list[Recorder] = [averages]
+        if self.setting.keeps_answers:
+            recorders.append(Answers(self.measures, self.keep, world, self.cells))
         return Batch(feed, engines, recorders)
 
     def _engines(self, world: World, threads: int) -> list[Engine]:

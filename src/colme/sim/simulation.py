@@ -15,8 +15,7 @@ from colme.experiment.progress import in_notebook, progress
 from colme.experiment.run import Experiment, Report, Several, run
 from colme.sim import results
 from colme.sim.batch import Sums
-from colme.sim.keep import kinds_to_keep, require_room
-from colme.sim.measures import AllRuns, Measure
+from colme.sim.measures import AllRuns, Measure, kinds_to_keep, require_room
 from colme.sim.prepare import Prepared, precision, runs_of_a_graph
 from colme.sim.results import RESULT
 from colme.sim.scenario import Scenario
@@ -144,14 +143,11 @@ class Simulation(Experiment[BatchOfRuns, xr.Dataset]):
         scenario, setting = self.scenario, self.prepared(0).setting
         all_runs = AllRuns(
             sums,
-            sum(int(part["runs"]) for part in sums[0]),
             setting.recorded.astype(np.float64),
             (len(scenario.algorithms), len(setting.profiles), len(setting.recorded)),
         )
         degrees = [self.prepared(n).mean_degree for n in range(len(sums))]
-        return results.as_dataset(
-            scenario, setting.recorded, degrees, all_runs, self.keep, self.measures
-        )
+        return results.as_dataset(scenario, degrees, all_runs, self.keep, self.measures)
 
     def save(self, result: xr.Dataset, out: Path) -> list[Path]:
         """Write the dataset."""
