@@ -21,8 +21,8 @@ from colme.rules.decision import DecisionRule, Situation
 from colme.rules.release import Profile, Release, laplace_scale
 from colme.sim.batch import Batch
 from colme.sim.engines import PaperTable, Record
-from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
+from colme.sim.simulation import Prepared
 from support.watching import Watching, watched
 from support.worlds import agent_name, estimates
 

@@ -24,8 +24,8 @@ from colme.sim.kernel.recording import KernelRecord
 from colme.sim.kernel.rounds import measure_local, step
 from colme.sim.kernel.simd import form_of
 from colme.sim.kernel.stream import feed
-from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
+from colme.sim.simulation import Prepared
 from support.worlds import Script, agent_name, estimates, join
 
 AGENTS = 10

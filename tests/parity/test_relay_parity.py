@@ -23,8 +23,8 @@ from colme.relay import Relay
 from colme.sim.engines import Chunk
 from colme.sim.engines.relay.player import RelayRun
 from colme.sim.kernel import Array
-from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
+from colme.sim.simulation import Prepared
 from support.worlds import agent_name
 
 AGENTS = 20

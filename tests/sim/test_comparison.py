@@ -10,10 +10,9 @@ from colme.errors import ConfigError
 from colme.sim.engines.baselines.b_colme import BColmeTable
 from colme.sim.engines.baselines.c_colme import CColmeTable
 from colme.sim.figures import comparison
-from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
 from colme.sim.scenario.distributions import Normal
-from colme.sim.simulation import simulate
+from colme.sim.simulation import Prepared, simulate
 
 BASELINES = ("local", "ideal", "colme", "c-colme", "b-colme", "private-colme")
 SMALL = Scenario.build(

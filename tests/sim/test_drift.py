@@ -7,10 +7,9 @@ import pytest
 
 from colme.errors import ConfigError
 from colme.sim.engines import MEASURED
-from colme.sim.prepare import Prepared
 from colme.sim.scenario import NAMES, Scenario
-from colme.sim.scenario.drift import BLOCK
-from colme.sim.simulation import simulate
+from colme.sim.scenario.means import BLOCK
+from colme.sim.simulation import Prepared, simulate
 from support.watching import watched
 
 ROUNDS = 150

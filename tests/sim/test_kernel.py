@@ -29,8 +29,8 @@ from colme.sim.kernel.recording import KernelRecord
 from colme.sim.kernel.rounds import measure_local, simulate, step
 from colme.sim.kernel.simd import form_of
 from colme.sim.kernel.stream import feed
-from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
+from colme.sim.simulation import Prepared
 
 ROUNDS = 150
 DEGREE = 4

@@ -13,9 +13,8 @@ from colme.sim.batch import Batch
 from colme.sim.engines import LargeEngine, PaperEngine, large
 from colme.sim.kernel import UNIFORM, Origin, draw, form_of
 from colme.sim.kernel.generator import leap_over, leapt
-from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
-from colme.sim.simulation import simulate
+from colme.sim.simulation import Prepared, simulate
 
 WORLDS: dict[str, dict[str, Any]] = {
     "rules": {

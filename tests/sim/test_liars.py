@@ -7,9 +7,8 @@ import pytest
 
 from colme.errors import ConfigError
 from colme.sim.engines import MEASURED
-from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
-from colme.sim.simulation import simulate
+from colme.sim.simulation import Prepared, simulate
 from support.watching import watched
 
 ALL = ["local", "ideal", "paper", "optimistic"]

@@ -27,9 +27,8 @@ from colme.rules.decision import (
 )
 from colme.rules.release import Profile, Release
 from colme.sim.engines.decisions import PythonRule
-from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
-from colme.sim.simulation import simulate
+from colme.sim.simulation import Prepared, simulate
 
 MODULE = """
 from dataclasses import dataclass

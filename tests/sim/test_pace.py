@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from colme.errors import ConfigError
-from colme.sim.prepare import precision
 from colme.sim.scenario import Scenario
-from colme.sim.simulation import simulate
+from colme.sim.simulation import precision, simulate
 from support.watching import watched
 
 PACES = [1.0, 0.5, 0.07, 0.3] * 5

@@ -8,9 +8,8 @@ import pytest
 from colme.errors import ConfigError
 from colme.rules.release import largest_variance
 from colme.sim.engines import PaperEngine
-from colme.sim.prepare import Prepared, precision
 from colme.sim.scenario import Scenario
-from colme.sim.simulation import simulate
+from colme.sim.simulation import Prepared, precision, simulate
 from support.watching import watched
 
 

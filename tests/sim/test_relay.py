@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from colme.errors import ConfigError
-from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
-from colme.sim.simulation import simulate
+from colme.sim.simulation import Prepared, simulate
 
 AGENTS = 40
 

@@ -16,8 +16,8 @@ from colme.sim.kernel.arrays import LINES, STEPS, UNIFORM, Origin
 from colme.sim.kernel.generator import generator_state
 from colme.sim.kernel.simd import form_of
 from colme.sim.kernel.stream import draw
-from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
+from colme.sim.simulation import Prepared
 
 LANES = kernel.LANES
 FORM = form_of(np.float32, LANES)

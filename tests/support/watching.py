@@ -7,8 +7,8 @@ import numpy as np
 
 from colme.sim.batch import Batch
 from colme.sim.engines import Cell, Chunk, Cost, Engine, Entrant, FloatArray, World
-from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
+from colme.sim.simulation import Prepared
 
 
 class Watching(Engine):

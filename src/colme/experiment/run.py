@@ -18,13 +18,19 @@ experiments. `Several` makes one of many, such as the two data sets of a figure.
 """
 
 import os
+import sys
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic
 from typing import Any, Generic, TypeVar
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from colme.errors import ConfigError
 from colme.experiment.folder import Arrays, Folder
@@ -33,12 +39,15 @@ from colme.experiment.workers import compute_sent, packed
 Part = TypeVar("Part")
 Result = TypeVar("Result")
 
+LINE_EVERY = 10.0
+"""Seconds between two lines of progress, where there is no terminal."""
+
 Report = Callable[[int], None]
 """Is told how much work has been done since it was called last. If it raises, all ends."""
 
 
-def _silent(_: int) -> None:
-    pass
+def silent(_: int) -> None:
+    """Report to nobody."""
 
 
 class Experiment(ABC, Generic[Part, Result]):
@@ -68,7 +77,7 @@ class Experiment(ABC, Generic[Part, Result]):
         """Return how much a part counts for in progress."""
 
     @abstractmethod
-    def compute(self, part: Part, report: Report = _silent, *, threads: int = 1) -> Arrays:
+    def compute(self, part: Part, report: Report = silent, *, threads: int = 1) -> Arrays:
         """Compute one part, with as many threads as given, and report work as it is done."""
 
     @abstractmethod
@@ -114,7 +123,7 @@ def run(
     force: bool = False,
     threads: int | None = None,
     executor: Executor | None = None,
-    report: Report = _silent,
+    report: Report = silent,
     finished: Callable[[Sequence[Arrays]], None] | None = None,
 ) -> RunResult[Result]:
     """Compute all parts, combine them, and save the result.
@@ -324,7 +333,7 @@ class Several(Experiment[tuple[str, Any], dict[str, Any]]):
         return max(one.memory_of_part() for one in self.experiments.values())
 
     def compute(
-        self, part: tuple[str, Any], report: Report = _silent, *, threads: int = 1
+        self, part: tuple[str, Any], report: Report = silent, *, threads: int = 1
     ) -> Arrays:
         """Compute a part of one experiment."""
         return self.experiments[part[0]].compute(part[1], report, threads=threads)
@@ -344,3 +353,70 @@ class Several(Experiment[tuple[str, Any], dict[str, Any]]):
     def load(self, out: Path) -> dict[str, Any]:
         """Read all results."""
         return self._load(out)
+
+
+def in_notebook() -> bool:
+    """Return whether Python runs behind a notebook."""
+    ipython = sys.modules.get("IPython")  # what is not imported is not running
+    shell = ipython.get_ipython() if ipython else None
+    return getattr(shell, "kernel", None) is not None
+
+
+@contextmanager
+def progress(label: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Show progress on standard error, from the start on: preparing and compiling count too."""
+    shown = in_notebook() or sys.stderr.isatty()
+    with _bar(label, total) if shown else _lines(label, total) as report:
+        yield report
+
+
+@contextmanager
+def _bar(label: str, total: int) -> Iterator[Callable[[int], None]]:
+    with Progress(
+        TextColumn("{task.description}", markup=False),  # a name of a user
+        BarColumn(),
+        TextColumn("{task.percentage:3.0f}%"),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(compact=True, elapsed_when_finished=True),
+        console=None if in_notebook() else Console(stderr=True),
+        transient=True,
+    ) as bar:
+        task = bar.add_task(label, total=total, rate="preparing")
+
+        def report(done: int) -> None:
+            bar.advance(task, done)
+            speed = bar.tasks[task].speed
+            if speed:
+                bar.update(task, rate=f"{speed:,.0f} run-rounds/s")
+
+        yield report
+
+
+@contextmanager
+def _lines(label: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Print from a thread of its own: there is news also while nothing is reported."""
+    done, began, over = [0], monotonic(), threading.Event()
+
+    def tell() -> None:
+        while not over.wait(LINE_EVERY):
+            text = progress_line(label, done[0], total, monotonic() - began)
+            print(text, file=sys.stderr, flush=True)
+
+    def report(work: int) -> None:
+        done[0] += work
+
+    teller = threading.Thread(target=tell, daemon=True)
+    teller.start()
+    try:
+        yield report
+    finally:
+        over.set()
+        teller.join()
+
+
+def progress_line(label: str, done: int, total: int, seconds: float) -> str:
+    """Return the text that is printed after so many seconds."""
+    if done == 0:
+        return f"{label}: preparing, {seconds:,.0f} s so far"
+    left = seconds * (total - done) / done
+    return f"{label}: {done / total:.0%} after {seconds:,.0f} s, about {left:,.0f} s to go"

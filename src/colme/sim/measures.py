@@ -123,7 +123,7 @@ class Answers:
 
     def _by_class(self, values: FloatArray) -> FloatArray:
         placed = self._world.in_runs(self._world.classes).ravel()
-        return np.bincount(placed, values.ravel(), len(self._world.setting.means))
+        return np.bincount(placed, values.ravel(), len(self._world.setting.means)).astype(float)
 
     def sums(self, engines: Sequence[Engine]) -> dict[str, FloatArray]:
         """Return what is to be added up, or joined, over batches; a row for each cell."""

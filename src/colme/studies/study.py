@@ -17,7 +17,7 @@ from colme.experiment.folder import Arrays
 from colme.experiment.run import Experiment, Report, run
 from colme.experiment.streams import RandomStream, generator
 from colme.graph import IntArray
-from colme.sim.batch import Batch
+from colme.sim.batch import Batch, runs_of_a_graph
 from colme.sim.engines import (
     AlgorithmTable,
     Engine,
@@ -28,7 +28,6 @@ from colme.sim.engines import (
     World,
 )
 from colme.sim.kernel import form_of
-from colme.sim.prepare import runs_of_a_graph
 from colme.studies import MIN_SAMPLES
 from colme.studies import question as questions
 from colme.studies.feeds import FEEDS, SiteFeed
