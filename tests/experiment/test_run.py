@@ -31,10 +31,8 @@ ROWS = {f"site {i}": [(7 * j + i) % 10 for j in range(30)] for i in range(6)}
 class Squares(Experiment[int, list[float]]):
     """Squares of some numbers: a part each."""
 
-    files = ("squares.txt",)
-
-    def __init__(self, count: int = 4) -> None:
-        self.count, self.computed = count, list[int]()
+    def __init__(self, count: int = 4, file: str = "squares.txt") -> None:
+        self.count, self.files, self.computed = count, (file,), list[int]()
 
     def identity(self) -> Mapping[str, Any]:
         return {"count": self.count}
@@ -57,11 +55,11 @@ class Squares(Experiment[int, list[float]]):
         return [float(part["square"]) for part in parts]
 
     def save(self, result: list[float], out: Path) -> list[Path]:
-        (out / "squares.txt").write_text(repr(result))
-        return [out / "squares.txt"]
+        (out / self.files[0]).write_text(repr(result))
+        return [out / self.files[0]]
 
     def load(self, out: Path) -> list[float]:
-        return [float(one) for one in (out / "squares.txt").read_text()[1:-1].split(",")]
+        return [float(one) for one in (out / self.files[0]).read_text()[1:-1].split(",")]
 
 
 def simulation() -> Simulation:
@@ -212,17 +210,20 @@ def test_any_damage_of_a_part_is_noticed(tmp_path: Path) -> None:
 
 
 def test_several_end_in_one_folder(tmp_path: Path) -> None:
-    def save(found: dict[str, Any], out: Path) -> list[Path]:
+    def draw(found: dict[str, Any], out: Path) -> list[Path]:
         (out / "both.txt").write_text(repr(found))
         return [out / "both.txt"]
 
     def both(second: int) -> Several:
-        experiments = {"first": Squares(2), "second": Squares(second)}
-        return Several(experiments, save=save, load=lambda _: {}, files=["both.txt"])
+        experiments = {"first": Squares(2, "first.txt"), "second": Squares(second, "second.txt")}
+        return Several(experiments, draw)
 
     outcome = run(both(3), out=tmp_path)
     assert outcome.result == {"first": [0, 1], "second": [0, 1, 4]}
-    assert not run(both(3), out=tmp_path).computed
+    again = run(both(3), out=tmp_path)
+    assert not again.computed
+    assert again.result == outcome.result
+    assert [path.name for path in again.files] == ["first.txt", "second.txt", "both.txt"]
     with pytest.raises(ConfigError):
         run(both(4), out=tmp_path)
 

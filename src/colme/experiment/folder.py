@@ -85,20 +85,18 @@ class Folder:
         require_writable(out)
         known = _read(out)
         if known is None:
-            found = [name for name in results if (out / name).exists()]
-            if found and not force:
-                seen = f"{out}, with {found[0]} in it, and not what was asked for it"
-                raise ConfigError("--out", seen, _REMEDY)
-            _remove(out, found)
+            there = [name for name in results if (out / name).exists()]
+            strange = f"with {there[0]} in it, and not what was asked for it" if there else ""
         else:
+            there = list(known.files)
             differences = list(_differences(known.identity, identity))
-            if differences and not force:
-                seen = f"{out}, of another experiment: {_listed(differences)}"
-                raise ConfigError("--out", seen, _REMEDY)
-            if differences or (force and known.files):
-                _remove(out, known.files)
-            elif known.files and all((out / name).exists() for name in known.files):
-                return cls(out, identity, tuple(out / name for name in known.files))
+            strange = f"of another experiment: {_listed(differences)}" if differences else ""
+        if strange and not force:
+            raise ConfigError("--out", f"{out}, {strange}", _REMEDY)
+        if known is None or strange or (force and there):
+            _remove(out, there)
+        elif there and all((out / name).exists() for name in there):
+            return cls(out, identity, tuple(out / name for name in there))
         _write(out, _Known(identity, ()))
         return cls(out, identity)
 

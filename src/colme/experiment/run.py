@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from time import monotonic
 from typing import Any, Generic, TypeVar
@@ -290,27 +291,22 @@ class Several(Experiment[tuple[str, Any], dict[str, Any]]):
     Parameters
     ----------
     experiments
-        By name. Names are those of their results.
-    save, load
-        Write all results into a folder and return the paths; read them again.
-    files
-        Names of the files that `load` needs.
+        By name. Names are those of their results; their files have different names.
+    draw
+        Writes what is made of all results, such as a figure, into a folder, and returns the paths.
     """
 
     def __init__(
         self,
         experiments: Mapping[str, Experiment[Any, Any]],
-        *,
-        save: Callable[[dict[str, Any], Path], list[Path]],
-        load: Callable[[Path], dict[str, Any]],
-        files: Sequence[str],
+        draw: Callable[[dict[str, Any], Path], list[Path]],
     ) -> None:
-        self.experiments, self.files = experiments, files
-        self._save, self._load = save, load
+        self.experiments, self._draw = experiments, draw
+        self.files = [name for one in experiments.values() for name in one.files]
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what only the process that saves needs: it may not be importable elsewhere."""
-        return {"experiments": self.experiments, "files": self.files, "_save": None, "_load": None}
+        return self.__dict__ | {"_draw": None}
 
     def identity(self) -> Mapping[str, Any]:
         """Return the identities of all, by name."""
@@ -347,12 +343,13 @@ class Several(Experiment[tuple[str, Any], dict[str, Any]]):
         }
 
     def save(self, result: dict[str, Any], out: Path) -> list[Path]:
-        """Write all results."""
-        return self._save(result, out)
+        """Write all results, and what is drawn of them."""
+        saved = [one.save(result[name], out) for name, one in self.experiments.items()]
+        return [*chain(*saved), *self._draw(result, out)]
 
     def load(self, out: Path) -> dict[str, Any]:
         """Read all results."""
-        return self._load(out)
+        return {name: one.load(out) for name, one in self.experiments.items()}
 
 
 def in_notebook() -> bool:

@@ -331,12 +331,11 @@ class BatchOfRuns(NamedTuple):
 class Simulation(Experiment[BatchOfRuns, xr.Dataset]):
     """A scenario with all that its numbers depend on. A degree is prepared when it is needed."""
 
-    files = (RESULT,)
-
     def __init__(
         self,
         scenario: Scenario,
         *,
+        file: str = RESULT,
         keep: Iterable[str] | str = (),
         measures: Sequence[Measure] = (),
         dtype: type | None = None,
@@ -346,6 +345,7 @@ class Simulation(Experiment[BatchOfRuns, xr.Dataset]):
             expected = "a Scenario, such as Scenario.build(agents=100) or Scenario.load(path)"
             raise ConfigError("scenario", scenario, expected)
         self.scenario, self.measures, self.by_batch = scenario, measures, by_batch
+        self.files = (file,)
         self.keep = kinds_to_keep(keep)
         if by_batch and self.keep:
             raise ConfigError("keep", sorted(self.keep), "nothing, if results are by batch")
@@ -436,12 +436,13 @@ class Simulation(Experiment[BatchOfRuns, xr.Dataset]):
 
     def save(self, result: xr.Dataset, out: Path) -> list[Path]:
         """Write the dataset."""
-        results.save(result, out / RESULT)
-        return [out / RESULT]
+        path = out / self.files[0]
+        results.save(result, path)
+        return [path]
 
     def load(self, out: Path) -> xr.Dataset:
         """Read the dataset."""
-        return results.load(out / RESULT)
+        return results.load(out / self.files[0])
 
     def memory_of_part(self) -> int:
         """Return the bytes of one batch, about.
@@ -469,18 +470,8 @@ def simulations(
 
     `draw` writes what is made of them, such as a figure, and returns the paths.
     """
-    files = [f"{name}.nc" for name in scenarios]
-
-    def save(found: dict[str, xr.Dataset], out: Path) -> list[Path]:
-        for name, dataset in found.items():
-            results.save(dataset, out / f"{name}.nc")
-        return [*(out / name for name in files), *draw(found, out)]
-
-    def load(out: Path) -> dict[str, xr.Dataset]:
-        return {name: results.load(out / f"{name}.nc") for name in scenarios}
-
-    experiments = {name: Simulation(scenario) for name, scenario in scenarios.items()}
-    return Several(experiments, save=save, load=load, files=files)
+    each = {name: Simulation(one, file=f"{name}.nc") for name, one in scenarios.items()}
+    return Several(each, draw)
 
 
 def simulate(
