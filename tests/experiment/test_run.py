@@ -129,10 +129,12 @@ def test_a_full_disk_at_the_end_loses_no_part(
 def test_a_disk_that_is_full_in_between_says_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    def full(path: Path, target: Path) -> None:
+        if target.suffix == ".part":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        os.replace(path, target)
 
-    monkeypatch.setattr(Folder, "save", full)
+    monkeypatch.setattr(Path, "replace", full)
     with pytest.raises(ConfigError) as refused:
         run(Squares(), out=tmp_path)
     assert refused.value.field == "--out"

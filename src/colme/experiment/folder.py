@@ -125,14 +125,19 @@ class Folder:
 
     def save(self, name: str, arrays: Arrays) -> None:
         """Store a finished part; the file appears whole or not at all."""
-        self.parts.mkdir(parents=True, exist_ok=True)
-        partial = self.parts / f"{name}.partial"
         packed = io.BytesIO()
         np.savez(packed, allow_pickle=False, **arrays)
-        with partial.open("wb") as file:
-            file.write(hashlib.sha256(packed.getbuffer()).digest())
-            file.write(packed.getbuffer())
-        partial.replace(self.parts / f"{name}.part")
+        partial = self.parts / f"{name}.partial"
+        try:
+            self.parts.mkdir(parents=True, exist_ok=True)
+            with partial.open("wb") as file:
+                file.write(hashlib.sha256(packed.getbuffer()).digest())
+                file.write(packed.getbuffer())
+            partial.replace(self.parts / f"{name}.part")
+        except OSError as error:
+            seen = f"{self.parts}, where a part can't be written ({error.strerror})"
+            expected = "room, then the same command: finished parts are stored"
+            raise ConfigError("--out", seen, expected) from None
 
     def finish(self, files: Iterable[Path]) -> None:
         """Note that these files are all there, then remove the parts: in this order, never before.

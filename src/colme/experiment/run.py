@@ -34,7 +34,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from colme.errors import ConfigError
-from colme.experiment.folder import Arrays, Folder
+from colme.experiment.folder import Arrays, Folder, finished_parts
 from colme.experiment.workers import compute_sent, packed
 
 Part = TypeVar("Part")
@@ -194,7 +194,7 @@ def _computed(
 
     def take(part: Part, arrays: Arrays) -> None:
         if folder:
-            _store(folder, experiment.name(part), arrays)
+            folder.save(experiment.name(part), arrays)
         done[part] = arrays
         if finished:
             finished([done[one] for one in parts if one in done])
@@ -267,19 +267,10 @@ def _on_executor(
             future.cancel()
 
 
-def _store(folder: Folder, name: str, arrays: Arrays) -> None:
-    try:
-        folder.save(name, arrays)
-    except OSError as error:
-        seen = f"{folder.parts}, where a part can't be written ({error.strerror})"
-        expected = "room, then the same command: finished parts are stored"
-        raise ConfigError("--out", seen, expected) from None
-
-
 def _what_is_stored(folder: Folder | None) -> str:
     if folder is None:
         return "interrupted; without --out nothing is stored"
-    parts = len(list(folder.parts.glob("*.part")))
+    parts = finished_parts(folder.out)
     if parts == 0:
         return "interrupted; nothing is stored, as no part was finished yet"
     return f"interrupted; {parts} finished parts are stored: the same command goes on from there"

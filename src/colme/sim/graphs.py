@@ -116,11 +116,6 @@ class Family(Table):
         """A graph of this family."""
         raise NotImplementedError
 
-    @property
-    def contents(self) -> Sequence[tuple[int, int]] | None:
-        """Edges in the file that it reads; None if it reads no file."""
-        return None
-
     def names(self, agents: int) -> list[int] | list[str]:
         """What the agents are called, in order."""
         return list(range(agents))
@@ -271,7 +266,7 @@ class Listed(Family):
 
     @property
     def contents(self) -> Sequence[tuple[int, int]] | None:
-        """Edges in the file."""
+        """Edges in the file that it reads; None if it reads no file."""
         return self._read
 
     def mean_degree(self, agents: int, degree: int) -> float:

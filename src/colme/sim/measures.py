@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from colme.errors import ConfigError, one_of
 from colme.experiment.statistics import BatchMean
 from colme.sim.batch import Drawn, Sums
-from colme.sim.engines import MEASURED, Answered, Cell, Engine, FloatArray, Record, World
+from colme.sim.engines import MEASURED, Answered, Cell, Engine, FloatArray, World
 
 DEGREE = ("degree", "t")
 PLACE = ("algorithm", "epsilon", "degree")
@@ -170,7 +170,11 @@ class Averages:
         """Return sums over runs, a row for each algorithm at each epsilon, per honest agent."""
         agents, runs = self._world.honest_agents, self._world.runs
         alone = self._feed.local_error[..., :runs]
-        record = record_of(engines, self._cells, alone)
+        measured = {cell: one for engine in engines for cell, one in engine.measured().items()}
+        rows = [measured[cell] for cell in self._cells]
+        record = {name: np.stack([one[name] for one in rows]) for name in MEASURED}
+        # Algorithms that evaluate all agents leave it to the feed how far these are off alone.
+        record["alone"] = np.where(np.isnan(record["alone"]), alone, record["alone"])
         sums = {name: record[name].sum(axis=-1) for name in MEASURED if name != "error"}
         for name in ("alone", "size", "local", "close"):
             sums[name] = sums[name] / agents
@@ -184,20 +188,6 @@ class Averages:
             "class_ideal_mse": self._class_error.sum(axis=-1) / agents,
             **self._closed_forms,
         }
-
-
-def record_of(engines: Sequence[Engine], cells: Sequence[Cell], alone: FloatArray) -> Record:
-    """Return all that engines measured, [cells, rows, runs].
-
-    `alone` are the squared errors of agents that stay alone, [rows, runs], for algorithms that
-    evaluate all agents.
-    """
-    measured = {cell: one for engine in engines for cell, one in engine.measured().items()}
-    rows = [measured[cell] for cell in cells]
-    record = {name: np.stack([one[name] for one in rows]) for name in MEASURED}
-    everybody = np.broadcast_to(alone, record["alone"].shape)
-    record["alone"] = np.where(np.isnan(record["alone"]), everybody, record["alone"])
-    return record
 
 
 @dataclass(frozen=True, slots=True)

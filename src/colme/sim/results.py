@@ -184,21 +184,18 @@ class Accessor:
     def summary(self) -> list[SummaryRow]:
         """A row for each algorithm, epsilon and degree, after the last round."""
         end = self._result[_SUMMED_UP].isel(t=-1)
-        rows = []
-        for place in np.ndindex(end.mse.transpose(*_CELL).shape):
-            cell = end.isel(dict(zip(_CELL, place, strict=True)))
-            rows.append(
-                SummaryRow(
-                    algorithm=str(cell.algorithm.values),
-                    epsilon=float(cell.epsilon),
-                    degree=float(cell.degree),
-                    mse=float(cell.mse),
-                    standard_error=float(cell.mse_se),
-                    over_local=float(cell.mse / cell.mse_alone),
-                    over_ideal=float(cell.mse / cell.mse_ideal),
-                )
+        return [
+            SummaryRow(
+                algorithm=cell.algorithm,
+                epsilon=cell.epsilon,
+                degree=cell.degree,
+                mse=cell.mse,
+                standard_error=cell.mse_se,
+                over_local=cell.mse / cell.mse_alone,
+                over_ideal=cell.mse / cell.mse_ideal,
             )
-        return rows
+            for cell in end.to_dataframe(dim_order=_CELL).reset_index().itertuples()
+        ]
 
     def table(self, of: str = "averages") -> Any:
         """Return a pandas DataFrame: a row for each place, a column for each quantity.
@@ -207,10 +204,9 @@ class Accessor:
         """
         if of not in TABLES:
             raise ConfigError("of", of, one_of(of, list(TABLES)))
-        more = set(TABLES[of])
-        own = {dim for dims in TABLES.values() for dim in dims}
         variables = self._result.data_vars.items()
-        chosen = [name for name, one in variables if own & {*one.dims} == more]
+        own = {*TABLES[of]}
+        chosen = [name for name, one in variables if {*one.dims} - {*_CELL, "t"} == own]
         if not chosen:
             kinds = "agents,runs" if of == "answers" else of
             raise ConfigError("of", of, f"a result for which they were kept: keep={kinds}")

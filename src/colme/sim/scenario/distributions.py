@@ -67,11 +67,6 @@ class Distribution(Table):
         """The shape for the class of this number, with this mean."""
         raise NotImplementedError
 
-    @property
-    def contents(self) -> Sequence[float] | None:
-        """Numbers in the file that it reads; None if it reads no file."""
-        return None
-
 
 class WithSigma(Distribution):
     """Those that are told how far their data vary."""
@@ -184,7 +179,7 @@ class Empirical(Distribution):
 
     @property
     def contents(self) -> Sequence[float] | None:
-        """Numbers in the file."""
+        """Numbers in the file that it reads; None if it reads no file."""
         return self._read
 
     def around(self, mean: float, number: int = 0) -> Shape:

@@ -40,7 +40,7 @@ from colme.sim.graphs import (
     RandomRegular,
     random_classes,
 )
-from colme.sim.scenario.distributions import Data, Shape, Uniform, WithSigma
+from colme.sim.scenario.distributions import Data, Empirical, Shape, Uniform, WithSigma
 from colme.sim.scenario.liars import AnyLying
 from colme.sim.scenario.means import AnyDrift, DrawnMeans, Jump, Means
 
@@ -231,9 +231,9 @@ class Scenario(Table):
         source of every module with a rule, baseline or engine of the user's own.
         """
         fields: dict[str, Any] = json.loads(self.model_dump_json())
-        for name, contents in (("graph", self.graph.contents), ("data", self.data.contents)):
-            if contents is not None:
-                digest = hashlib.sha256(json.dumps(contents).encode()).hexdigest()
+        for name, table in (("graph", self.graph), ("data", self.data)):
+            if isinstance(table, Listed | Empirical) and table.file is not None:
+                digest = hashlib.sha256(json.dumps(table.contents).encode()).hexdigest()
                 fields[name]["file"] = f"sha256 {digest}"
         return fields | {"sources": plugins.sources(fields["algorithms"])}
 
