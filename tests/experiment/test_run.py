@@ -18,8 +18,7 @@ from colme.cli import running
 from colme.cli.app import BAD_INPUT, INTERRUPTED
 from colme.cli.app import run as command_line
 from colme.errors import ConfigError
-from colme.experiment.folder import Arrays, Folder
-from colme.experiment.run import Experiment, Interrupted, Report, Several, run
+from colme.experiment.run import Arrays, Experiment, Folder, Interrupted, Report, Several, run
 from colme.sim.scenario import Scenario
 from colme.sim.simulation import Simulation
 from colme.studies.study import StudyExperiment, prepare

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from colme import plugins
-from colme.experiment.folder import Arrays
-from colme.experiment.run import Interrupted, run
+from colme.experiment.run import Arrays, Interrupted, run
 from colme.sim.scenario import Scenario
 from colme.sim.simulation import Simulation, simulate
 from colme.studies.study import study

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from colme.experiment.folder import Arrays
+from colme.experiment.run import Arrays
 from colme.studies.findings import Findings, findings
 from colme.studies.question import StudyQuestion, recorded
 from colme.studies.study import prepare

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from colme.experiment.folder import Arrays
-from colme.experiment.run import run
+from colme.experiment.run import Arrays, run
 from colme.experiment.statistics import BatchMean, FloatArray
 from colme.sim.scenario import Scenario
 from colme.sim.simulation import Simulation

@@ -13,8 +13,7 @@ import numpy as np
 
 from colme import plugins
 from colme.errors import ConfigError
-from colme.experiment.folder import Arrays
-from colme.experiment.run import Experiment, Report, run
+from colme.experiment.run import Arrays, Experiment, Report, run
 from colme.experiment.streams import RandomStream, generator
 from colme.graph import IntArray
 from colme.sim.batch import Batch, runs_of_a_graph
