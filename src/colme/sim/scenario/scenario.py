@@ -290,7 +290,7 @@ class Scenario(Table):
         if self.liars is not None and self.liars.among(self.agents) >= self.agents:
             seen = f"{self.liars.among(self.agents)} liars"
             raise ConfigError("liars", seen, f"fewer than the {self.agents} agents")
-        if isinstance(self.drift, Jump) and self.drift.by is None and self._one_mean:
+        if isinstance(self.drift, Jump) and self.drift.by is None and self.reach == 0:
             raise ConfigError("drift.by", None, "a distance: there is no other class to jump to")
         if isinstance(self.recorded, list) and not (
             self.recorded and all(1 <= t <= self.rounds for t in self.recorded)
@@ -298,10 +298,6 @@ class Scenario(Table):
             raise ConfigError("recorded", self.recorded, f"rounds from 1 to {self.rounds}")
         if not self.eventful and self.recorded is None:
             raise ConfigError("eventful", False, "so many recorded rounds beside it")
-
-    @property
-    def _one_mean(self) -> bool:
-        return not isinstance(self.means, DrawnMeans) and len(set(self.means)) == 1
 
     def _check_means(self) -> None:
         """Whether the data go with the means, and numbers can tell samples apart there."""
