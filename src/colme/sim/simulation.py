@@ -30,7 +30,6 @@ from colme.graph import IntArray
 from colme.sim import results
 from colme.sim.batch import Batch, Drawn, Recorder, Sums, runs_of_a_graph
 from colme.sim.engines import (
-    AlgorithmTable,
     Cell,
     Claims,
     Engine,
@@ -177,12 +176,13 @@ class Prepared:
     @property
     def cells(self) -> list[Cell]:
         """Every algorithm at every epsilon, in the order of the results."""
-        levels = range(len(self.setting.profiles))
-        return [self._cell(table, level) for table in self.scenario.algorithms for level in levels]
-
-    def _cell(self, table: AlgorithmTable, level: int) -> Cell:
         # What does not depend on epsilon is computed once, and stands at every level.
-        return table.label, level if table.private else 0
+        levels = range(len(self.setting.profiles))
+        return [
+            (table.label, level if table.private else 0)
+            for table in self.scenario.algorithms
+            for level in levels
+        ]
 
     def world(self, lanes: range, runs: int, form: Form) -> World:
         """The runs of a batch; `lanes` are their numbers, and those of lanes beyond them."""

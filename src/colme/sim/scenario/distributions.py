@@ -178,13 +178,13 @@ class Empirical(Distribution):
         return self
 
     @property
-    def contents(self) -> Sequence[float] | None:
-        """Numbers in the file that it reads; None if it reads no file."""
-        return self._read
+    def contents(self) -> Sequence[float]:
+        """Numbers of the list or the file."""
+        return self._read or self.values or []
 
     def around(self, mean: float, number: int = 0) -> Shape:
         """The same for every mean."""
-        values = self._read or self.values or []
+        values = self.contents
         if len(set(values)) < 2 or not np.isfinite(values).all():
             raise ConfigError("data.values", values[:5], "at least two different finite numbers")
         return _steps(np.sort(np.asarray(values, dtype=np.float64)))
