@@ -6,7 +6,7 @@ from pydantic import ConfigDict, field_serializer, model_validator
 
 from colme import plugins
 from colme.errors import ConfigError
-from colme.sim.engines.baselines import Baseline, BaselineEngine, BaselineTable, Run
+from colme.sim.engines.baselines import BaselineEngine, BaselineTable
 from colme.sim.engines.engine import Engine
 
 
@@ -63,13 +63,3 @@ class OwnTable(BaselineTable):
         """The object itself."""
         text = self.algorithm
         return plugins.load("algorithm", text) if isinstance(text, str) else text
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """Options that were given beside the name."""
-        return dict(self.model_extra or {})
-
-    def make(self, run: Run) -> Baseline:
-        """Make the baseline of one run."""
-        baseline: Baseline = self.made(run, **self.options)
-        return baseline

@@ -33,7 +33,7 @@ from colme.sim.engines.engine import (
     Setting,
     World,
 )
-from colme.sim.engines.liars import Reported
+from colme.sim.engines.liars import Liars
 from colme.sim.kernel import (
     COMMON,
     GIVEN,
@@ -55,6 +55,7 @@ from colme.sim.kernel import (
     rows_for,
     simulate,
     step,
+    zeros,
 )
 
 MESSAGES_PER_EDGE = 3
@@ -91,6 +92,43 @@ class PreparedRules:
         """`z` such that what is accepted is below it, where equality is accepted too."""
         inclusive = isinstance(self.rule, ThresholdRule) and self.rule.inclusive
         return at_most(self.z, dtype) if inclusive else self.z
+
+
+class Reported:
+    """Running means as agents report them at one epsilon, with a noise draw for every sample.
+
+    Those of dishonest agents are lies, and carry no noise.
+    """
+
+    def __init__(self, world: World, liars: Liars, level: int, stream: RunningMeans) -> None:
+        """`stream` has the shapes."""
+        self._world, self._liars = world, liars
+        profiles = world.profiles(level)
+        self._variance = np.array([[one.sigma2 + one.sigma2_dp for one in run] for run in profiles])
+        data, motion = stream.data, stream.motion
+        self._reported = stream._replace(
+            data=zeros(data.shape, data.dtype),
+            noise=zeros(data.shape, data.dtype),
+            motion=zeros(motion.shape, motion.dtype),
+        )
+        self._before = np.zeros((2, *data.shape[1:]), data.dtype)
+
+    def take(self, first: int, last: int, stream: RunningMeans) -> RunningMeans:
+        """Return the rounds first..last, which the stream holds, as they are reported."""
+        reported, runs, honest = self._reported, self._world.runs, self._world.honest
+        for t in range(first, last + 1):
+            row = (t - 1) % len(stream.data)
+            data, noise = reported.data[row], reported.noise[row]
+            data[:], noise[:] = stream.data[row], stream.noise[row]
+            sd = np.sqrt(self._variance.T / t)
+            lies = self._liars.tell(t, data[:, :runs], self._world.truth_at(t), sd)
+            data[:, :runs] = np.where(honest, data[:, :runs], lies)
+            noise[:, :runs] *= honest
+            now = np.stack([data, noise])
+            # How far any agent moved at most: rows are tested again by that.
+            reported.motion[row] = np.abs(now - self._before).max(axis=1)
+            self._before = now
+        return reported
 
 
 class PaperEngine(Engine):
@@ -204,10 +242,7 @@ class PaperEngine(Engine):
             return dict.fromkeys(levels, chunk.stream)
         if not self._reported:
             self._reported = {
-                level: Reported(
-                    world.liars, world.honest, world.truth_at, world.profiles(level), chunk.stream
-                )
-                for level in levels
+                level: Reported(world, world.liars, level, chunk.stream) for level in levels
             }
         return {
             level: reported.take(chunk.first, chunk.last, chunk.stream)
@@ -269,16 +304,15 @@ class PaperTable(AlgorithmTable):
 
     model_config = ConfigDict(extra="allow", arbitrary_types_allowed=True)
 
+    engine: ClassVar[type[Engine]] = PaperEngine
+    allows_liars: ClassVar[bool] = True
+    """They tell other means than they have; the oracle knows classes, not who lies."""
+
     algorithm: Literal["paper"] = "paper"
     rule: str | DecisionRule = "bernstein"
     """bernstein, tight, optimistic, oracle; or one's own: an object, or module:attribute."""
     alpha: Literal["stepped", "theorem"] = "stepped"
     """How much of the past consensus keeps: as for the paper's figure, or its Theorem 1."""
-
-    @property
-    def allows_liars(self) -> bool:
-        """They tell other means than they have; the oracle knows classes, not who lies."""
-        return True
 
     @model_validator(mode="before")
     @classmethod
@@ -309,11 +343,6 @@ class PaperTable(AlgorithmTable):
     def check(self, agents: int, dishonest: int = 0) -> None:
         """Raise ConfigError if the rule's options do not fit so many agents."""
         self.rule_in(Situation(agents=agents, degree=1, epsilon=1))
-
-    @property
-    def engine(self) -> type[Engine]:
-        """The SIMD kernel."""
-        return PaperEngine
 
     @field_serializer("rule")
     def _plain_rule(self, rule: str | DecisionRule) -> Any:

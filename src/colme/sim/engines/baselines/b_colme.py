@@ -18,40 +18,32 @@ over the neighbours l kept in round t and all h with t - 1 - h > 0.
 
 # mypy: disable-error-code="misc, untyped-decorator"
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
-from colme.errors import ConfigError
-from colme.graph import Graph
 from colme.inference.compiled import jit
 from colme.sim.engines.baselines.base import (
     COUNT_BYTES,
     MEAN_BYTES,
+    Baseline,
     BaselineTable,
     Delta,
+    Radii,
     Run,
-    check_confidence,
-    graph_gamma,
     optimistic_distance,
-    radii,
 )
-from colme.sim.engines.engine import (
-    Cost,
-)
+from colme.sim.engines.engine import Cost
 from colme.sim.kernel import Array
 
 
 class BColme:
     """`depth` is the largest h: 3 in the paper's experiments."""
 
-    def __init__(self, graph: Graph, *, sigma: float, delta: float, depth: int = 3) -> None:
-        check_confidence(sigma, delta)
-        if depth < 0:
-            raise ConfigError("depth", depth, "0 or more")
-        self._graph, self._sigma, self._depth = graph, sigma, depth
-        self._gamma = graph_gamma(graph, delta)
+    def __init__(self, run: Run, *, delta: float, depth: int = 3) -> None:
+        self._graph = graph = run.graph
+        self._radii, self._depth = Radii.on_a_graph(run, delta), depth
         from_, to = np.repeat(np.arange(graph.agents), graph.degrees), graph.indices
         self._out = from_ < to
         # Every edge once, in order of its first agent, then of its second.
@@ -67,7 +59,7 @@ class BColme:
             first,
             data,
             answers,
-            radii(first - 1, len(data) + 1, self._sigma, self._gamma),
+            self._radii.of_rounds(first - 1, len(data) + 1),
             self._pairs,
             self._kept,
             self._received,
@@ -94,15 +86,13 @@ class BColme:
 class BColmeTable(BaselineTable):
     """How far means are passed on."""
 
+    made: ClassVar[type[Baseline]] = BColme
+
     algorithm: Literal["b-colme"]
     delta: Delta = 1.0
     """Level of the confidence intervals: smaller makes them wider."""
     depth: int = Field(3, ge=0, le=20)
     """How many hops."""
-
-    def make(self, run: Run) -> BColme:
-        """On this graph."""
-        return BColme(run.graph, sigma=run.sigma, delta=self.delta, depth=self.depth)
 
 
 @jit

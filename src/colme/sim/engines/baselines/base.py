@@ -5,7 +5,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, log, sqrt
-from typing import Annotated, Any, ClassVar, Final, Protocol
+from typing import Annotated, Any, ClassVar, Final, Protocol, Self
 
 import numpy as np
 from pydantic import Field
@@ -154,44 +154,58 @@ class BaselineTable(AlgorithmTable):
         """One run at a time."""
         return BaselineEngine
 
+    @property
+    def made(self) -> Any:
+        """What makes a baseline, called with a run and the options."""
+        raise NotImplementedError
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """All fields but those of every algorithm."""
+        return {key: one for key, one in self if key not in AlgorithmTable.model_fields}
+
     def make(self, run: Run) -> Baseline:
         """Make the baseline of one run, before its first round."""
-        raise NotImplementedError
+        baseline: Baseline = self.made(run, **self.options)
+        return baseline
 
 
 Delta = Annotated[float, Field(gt=0, le=1)]
 """The confidence level of the three, as an option."""
 
 
-def confidence_radius(count: int, sigma: float, gamma: float) -> float:
-    """beta_gamma(n) = sigma sqrt((2/n) (1 + 1/n) ln(sqrt(n + 1) / gamma)).
+@dataclass(frozen=True, slots=True)
+class Radii:
+    """beta_gamma(n) = sigma sqrt((2/n) (1 + 1/n) ln(sqrt(n + 1) / gamma))."""
 
-    Infinite for n = 0: of an agent never heard of, anything may be true.
-    """
-    if count <= 0:
-        return inf
-    return sigma * sqrt(2 / count * (1 + 1 / count) * log(sqrt(count + 1) / gamma))
+    sigma: float
+    gamma: float
 
+    def __post_init__(self) -> None:
+        if not 0 < self.sigma < inf:
+            raise ConfigError("sigma", self.sigma, "a finite number greater than 0")
 
-def radii(first: int, rounds: int, sigma: float, gamma: float) -> Array:
-    """The radius after `first` samples, after one more, ...: `rounds` of them."""
-    return np.array([confidence_radius(first + i, sigma, gamma) for i in range(rounds)])
+    @classmethod
+    def on_a_graph(cls, run: Run, delta: float) -> Self:
+        """gamma = delta / (4 r M), with the largest degree as r if the graph is not regular."""
+        graph = run.graph
+        return cls(
+            run.sigma, delta / (4 * max(1, int(graph.degrees.max(initial=0))) * graph.agents)
+        )
+
+    def after(self, count: int) -> float:
+        """Infinite for n = 0: of an agent never heard of, anything may be true."""
+        if count <= 0:
+            return inf
+        n, gamma = count, self.gamma
+        return self.sigma * sqrt(2 / n * (1 + 1 / n) * log(sqrt(n + 1) / gamma))
+
+    def of_rounds(self, first: int, rounds: int) -> Array:
+        """The radius after `first` samples, after one more, ...: `rounds` of them."""
+        return np.array([self.after(first + i) for i in range(rounds)])
 
 
 @jit
 def optimistic_distance(mean_a: float, mean_b: float, radius_a: float, radius_b: float) -> float:
     """The least distance of the true means; b looks to be of a's class iff this is <= 0."""
     return abs(mean_a - mean_b) - radius_a - radius_b
-
-
-def graph_gamma(graph: Graph, delta: float) -> float:
-    """gamma = delta / (4 r M), with the largest degree as r if the graph is not regular."""
-    return delta / (4 * max(1, int(graph.degrees.max(initial=0))) * graph.agents)
-
-
-def check_confidence(sigma: float, delta: float) -> None:
-    """Refuse what has no radius."""
-    if not 0 < sigma < inf:
-        raise ConfigError("sigma", sigma, "a finite number greater than 0")
-    if not 0 < delta <= 1:
-        raise ConfigError("delta", delta, "a number in (0, 1]")

@@ -13,67 +13,52 @@ while a keeps b, even if b has dropped a, and W_ab uses the sizes that both anno
 
 alpha = s / (s + 1), where s is 1 in a round in which the agent's own set changed (and in round 1)
 and grows by 1 per round. The variant `global_reset` has one s for the whole network, as in the
-published code: s is 1 in the round after one in which anybody's set changed; and, if the true
-classes are given, also in the round after the last wrong edge went, from when on it only grows.
+published code: s is 1 in the round after one in which anybody's set changed, and in the round
+after the last wrong edge went, from when on it only grows. It is told the true classes for that.
 """
 
 # mypy: disable-error-code="misc, untyped-decorator"
 
-from collections.abc import Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from colme.graph import Graph, IntArray
 from colme.inference.compiled import jit
 from colme.sim.engines.baselines.base import (
     COUNT_BYTES,
     MEAN_BYTES,
+    Baseline,
     BaselineTable,
     Delta,
+    Radii,
     Run,
-    check_confidence,
-    graph_gamma,
     optimistic_distance,
-    radii,
 )
-from colme.sim.engines.engine import (
-    Cost,
-)
+from colme.sim.engines.engine import Cost
 from colme.sim.kernel import Array
 
 
 class CColme:
-    """`classes` is the truth, at which only `global_reset` looks."""
+    """Only `global_reset` looks at the true classes."""
 
-    def __init__(
-        self,
-        graph: Graph,
-        *,
-        sigma: float,
-        delta: float,
-        global_reset: bool = False,
-        classes: Sequence[int] | IntArray | None = None,
-    ) -> None:
-        check_confidence(sigma, delta)
-        self._graph, self._sigma, self._global_reset = graph, sigma, global_reset
-        self._gamma = graph_gamma(graph, delta)
+    def __init__(self, run: Run, *, delta: float, global_reset: bool = False) -> None:
+        self._graph = graph = run.graph
+        self._radii, self._global_reset = Radii.on_a_graph(run, delta), global_reset
         self._ends = graph.indptr[1:].astype(np.int32)
         self._peers = graph.indices.astype(np.int32)
         self._mean = np.zeros(graph.agents)
         self._consensus = np.zeros((2, graph.agents))
         self._share = 1.0 / (graph.degrees + 2)
         self._since = np.zeros(graph.agents)
-        truth = np.zeros(graph.agents) if classes is None else np.asarray(classes)
-        self._truth = truth.astype(np.int32)
+        self._truth = run.classes.astype(np.int32)
         wrong = int((np.repeat(self._truth, graph.degrees) != self._truth[graph.indices]).sum())
-        # The wrong edges left (-1: unknown), and whether all were gone or any set changed by the
-        # end of the previous round.
-        self._network = np.array([-1 if classes is None else wrong, 0, 0])
+        # The wrong edges left, and whether all were gone or any set changed by the end of the
+        # previous round.
+        self._network = np.array([wrong, 0, 0])
 
     def advance(self, first: int, data: Array, noise: Array, answers: Array) -> None:
         """See `Baseline`."""
-        radius = radii(first - 1, len(data) + 1, self._sigma, self._gamma)
+        radius = self._radii.of_rounds(first - 1, len(data) + 1)
         _advance(
             first,
             data,
@@ -113,21 +98,13 @@ class CColme:
 class CColmeTable(BaselineTable):
     """Whether the whole network starts over when anybody's set changes."""
 
+    made: ClassVar[type[Baseline]] = CColme
+
     algorithm: Literal["c-colme"]
     delta: Delta = 1.0
     """Level of the confidence intervals: smaller makes them wider."""
     global_reset: bool = False
     """It does. It is told the truth for that."""
-
-    def make(self, run: Run) -> CColme:
-        """Only the variant with a global reset is told the truth."""
-        return CColme(
-            run.graph,
-            sigma=run.sigma,
-            delta=self.delta,
-            global_reset=self.global_reset,
-            classes=run.classes if self.global_reset else None,
-        )
 
 
 @jit
