@@ -73,7 +73,6 @@ def _table(schedule: WeighedBlocks, rounds: int) -> _Table:
         ends.append(schedule.next_end(ends[-1]))
     weights = [schedule.weights(*one) for one in islice(blocks(schedule, 0, 0), len(ends))]
     made_of = [blend(schedule, count) for count in ends]
-    shares = [(one.data, one.noise, one.square_data, one.square_noise) for one in made_of]
     # In units of the largest whole number: floats have digits to spare.
     return _Table(
         end=np.array(ends),
@@ -81,7 +80,7 @@ def _table(schedule: WeighedBlocks, rounds: int) -> _Table:
         square_weight=np.array([one.squares / WHOLE for one in weights]),
         whole=np.array([one.weight / WHOLE for one in made_of]),
         square_whole=np.array([one.square_weight / WHOLE for one in made_of]),
-        blends=np.array(shares).T,
+        blends=np.array([one.shares for one in made_of]).T,
     )
 
 

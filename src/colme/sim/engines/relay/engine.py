@@ -19,7 +19,7 @@ from colme.experiment.streams import RandomStream, generator
 from colme.graph import IntArray
 from colme.inference.answers import Owners, Releases, answers
 from colme.inference.mixture import Models
-from colme.inference.tables import shares, tabulated
+from colme.inference.tables import tabulated
 from colme.inference.tuning import TUNING
 from colme.protocol.board.board import CAPACITY
 from colme.protocol.board.record import RECORD_SIZE, weighed_blocks
@@ -267,7 +267,7 @@ class RelayRun:
         most = TUNING.largest_count * median_low(counts.tolist() or [1])
         for i in np.flatnonzero((counts > most) | (counts != true_counts)).tolist():
             believed = claimed(self._schedules[origins[i]], min(int(counts[i]), most))
-            made_of[:, i] = shares(believed)
+            made_of[:, i] = believed.shares
         no_variance = lying & (liars is not None and liars.no_variance)
         if self.squares:
             # Those of data that do not vary.
