@@ -139,11 +139,11 @@ class LargeEngine(Engine):
         squared_errors(form, self._state.data, first, location, local_error, row)
         counts = self._state.counts.sum(axis=0, dtype=np.int64)
         error = zeros((1, len(form)), np.float64)
-        for k, (table, level) in enumerate(self.entrants):
+        for k, cell in enumerate(self.cells):
             squared_errors(form, self._state.answers, k * agents, location, error, 0)
             values = dict(zip(COUNTED, counts[k], strict=True))
             edges = {"within": self._within, "between": len(self.graph.indices) - self._within}
-            self.note((table.label, level), row, {"error": error[0], **values, **edges})
+            self.note(cell, row, {"error": error[0], **values, **edges})
 
     def advance(self, chunk: Chunk) -> None:
         """It draws its own data, and is not asked to look at others'."""
@@ -151,7 +151,7 @@ class LargeEngine(Engine):
 
     def answered(self, cell: Cell) -> Answered:
         """The kernel has them."""
-        k = [(table.label, level) for table, level in self.entrants].index(cell)
+        k = self.cells.index(cell)
         side = self._state.nodes[k, self._ready % 2]
         return self._as_answered(self._state.answers[k], 1 / side[:, 1].astype(np.float64) - 1)
 

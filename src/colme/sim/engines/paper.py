@@ -197,27 +197,24 @@ class PaperEngine(Engine):
         for start in range(first, last + 1, stride):
             stop = min(start + stride - 1, last)
             self._fill(start, stop)
-            self._simulate(start, stop, stream, local_error)
+            simulate(
+                self.world.form,
+                start,
+                stop,
+                self._edges,
+                self.world.origin,
+                self._truth,
+                self._schedule,
+                self._algorithms,
+                stream,
+                self._state,
+                self._kernel_record,
+                local_error,
+            )
 
     def _fill(self, first: int, last: int) -> None:
         for one in self._own_thresholds.values():
             one.fill(first, last)
-
-    def _simulate(self, first: int, last: int, stream: RunningMeans, local_error: Array) -> None:
-        simulate(
-            self.world.form,
-            first,
-            last,
-            self._edges,
-            self.world.origin,
-            self._truth,
-            self._schedule,
-            self._algorithms,
-            stream,
-            self._state,
-            self._kernel_record,
-            local_error,
-        )
 
     def advance(self, chunk: Chunk) -> None:
         """Each algorithm through the whole chunk; one whose rule is Python's, round by round."""
@@ -266,7 +263,7 @@ class PaperEngine(Engine):
 
     def answered(self, cell: Cell) -> Answered:
         """The kernel has them."""
-        k = [(table.label, level) for table, level in self.entrants].index(cell)
+        k = self.cells.index(cell)
         answers, size = self._state.answers[k], self._state.size[k].astype(np.float64)
         return self._as_answered(answers[:, : self.world.runs], size[:, : self.world.runs])
 
@@ -278,13 +275,10 @@ class PaperEngine(Engine):
         """The kernel writes its own record."""
         mine = np.s_[..., : self.world.runs]
         within, between = edge_totals(self._truth, self._state)
-        for k, (table, level) in enumerate(self.entrants):
-            cell = table.label, level
-            for name, values in self._kernel_record._asdict().items():
-                self.record[cell][name] = values[k][mine]
+        for k, cell in enumerate(self.cells):
+            counted = {name: each[k][mine] for name, each in self._kernel_record._asdict().items()}
             edges = {"within": within[mine], "between": between[mine]}
-            for row in range(len(self.world.setting.recorded)):
-                self.note(cell, row, edges)
+            self.note(cell, np.s_[:], counted | edges)
         return self.record
 
 

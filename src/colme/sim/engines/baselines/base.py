@@ -1,4 +1,7 @@
-"""The interface and the engine of all baselines, and the confidence radius that three share."""
+"""The interface, table and engine of all baselines, and the confidence radius that three share.
+
+A custom baseline is an object from Python, or `module:attribute`; so is a custom engine.
+"""
 
 # mypy: disable-error-code="misc, untyped-decorator"
 
@@ -8,8 +11,9 @@ from math import inf, log, sqrt
 from typing import Annotated, Any, ClassVar, Final, Protocol, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import ConfigDict, Field, field_serializer, model_validator
 
+from colme import plugins
 from colme.errors import ConfigError
 from colme.graph import Graph, IntArray
 from colme.inference.compiled import jit
@@ -82,10 +86,10 @@ class BaselineEngine(Engine):
         nobody = -1 - np.arange(len(world.honest))[:, None]
         self._classes = np.where(world.honest, world.in_runs(world.mean_groups), nobody)
         self._baselines: dict[Cell, list[Baseline]] = {}
-        for table, level in entrants:
+        for cell, (table, level) in zip(self.cells, entrants, strict=True):
             assert isinstance(table, BaselineTable)
             profile = world.setting.widest(level)
-            self._baselines[table.label, level] = [
+            self._baselines[cell] = [
                 table.make(Run(world.graph, self._classes[:, run], profile))
                 for run in range(world.runs)
             ]
@@ -168,6 +172,61 @@ class BaselineTable(AlgorithmTable):
         """Make the baseline of one run, before its first round."""
         baseline: Baseline = self.made(run, **self.options)
         return baseline
+
+
+class OwnTable(BaselineTable):
+    """What it has beside a name are options, with which the object is called.
+
+    An engine is a subclass of `Engine`; it finds its options in its entrant. Anything else that can
+    be called takes a `Run`, and the options, and makes a `Baseline`.
+    """
+
+    model_config = ConfigDict(extra="allow", arbitrary_types_allowed=True)
+
+    private: ClassVar[bool] = True
+
+    @property
+    def engine(self) -> type[Engine]:
+        """The object itself, or the one that runs baselines."""
+        made = self.made
+        return made if isinstance(made, type) and issubclass(made, Engine) else BaselineEngine
+
+    @property
+    def needs_one_epsilon(self) -> bool:
+        """A baseline is told one profile; an engine can ask for everybody's."""
+        return self.engine is BaselineEngine
+
+    @property
+    def allows_paces(self) -> bool:
+        """A baseline is not told them; an engine can ask for everybody's counts."""
+        return self.engine is not BaselineEngine
+
+    @property
+    def allows_liars(self) -> bool:
+        """A baseline is shown samples; an engine can ask what liars tell."""
+        return self.engine is not BaselineEngine
+
+    @model_validator(mode="after")
+    def _can_be_called(self) -> Self:
+        if not callable(self.made):
+            expected = "an Engine, a callable that makes a Baseline of a Run, or module:attribute"
+            raise ConfigError("algorithm", self.algorithm, expected)
+        return self
+
+    @field_serializer("algorithm")
+    def _plain_algorithm(self, algorithm: Any) -> str:
+        return plugins.text_of(algorithm)
+
+    @property
+    def label(self) -> str:
+        """Its name, or that of the object."""
+        return self.name or plugins.text_of(self.algorithm).rpartition(":")[2]
+
+    @property
+    def made(self) -> Any:
+        """The object itself."""
+        text = self.algorithm
+        return plugins.load("algorithm", text) if isinstance(text, str) else text
 
 
 Delta = Annotated[float, Field(gt=0, le=1)]

@@ -317,9 +317,9 @@ class RelayEngine(Engine):
         batch = world.numbers[0]
         names = draw_origins(agents, generator(seed, RandomStream.KEYS, batch))
         self._runs: dict[Cell, RelayRun] = {}
-        for table, level in entrants:
+        for cell, (table, level) in zip(self.cells, entrants, strict=True):
             assert isinstance(table, RelayTable)
-            self._runs[table.label, level] = RelayRun(world, names, level, table)
+            self._runs[cell] = RelayRun(world, names, level, table)
         runs = self._runs.values()
         blocks = max(run.blocks for run in runs)
         kinds = 2 if any(run.squares for run in runs) else 1
