@@ -23,7 +23,7 @@ from colme.relay import Relay
 from colme.sim.engines import Chunk, RelayTable
 from colme.sim.engines.relay.engine import RelayRun
 from colme.sim.in_memory import agent_name
-from colme.sim.kernel import Array
+from colme.sim.kernel.arrays import Array
 from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
 

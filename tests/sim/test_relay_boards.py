@@ -19,7 +19,7 @@ from colme.relay import Relay
 from colme.rules.release import Profile
 from colme.sim.engines.relay.boards import NEVER, Boards, Traffic, hops
 from colme.sim.in_memory import agent_name
-from colme.sim.kernel import most_in, new_plan
+from colme.sim.kernel.releases import most_in, new_plan
 from support.boards import written
 
 AGENTS = 15

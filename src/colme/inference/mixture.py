@@ -257,15 +257,6 @@ def _larger(board: Cells, model: Model, tuning: Tuning) -> Model | None:
     return Model(means, weights, tau2, model.free, loglik)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Cells:
-    """Cells of n records each, at x, with variance v: arrays, one entry for each cell."""
-
-    x: Floats
-    v: Floats
-    n: Floats
-
-
 def partition(board: Cells, tuning: Tuning = TUNING) -> tuple[Floats, Floats]:
     """Return means and weights of the classes that explain the records best, however many.
 

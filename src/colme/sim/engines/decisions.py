@@ -17,7 +17,7 @@ from colme.errors import ConfigError
 from colme.rules.decision import RULES, DecisionRule, ThresholdRule
 from colme.rules.release import Profile, Release
 from colme.sim.engines.engine import FloatArray
-from colme.sim.kernel import WORD, Array, Edges, RunningMeans, at_most
+from colme.sim.kernel.arrays import WORD, Array, Edges, RunningMeans, at_most
 
 
 class LooksAtMeans(Exception):  # noqa: N818 (it says what the rule does)

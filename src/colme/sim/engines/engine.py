@@ -20,7 +20,7 @@ from colme.config import Table
 from colme.graph import Graph, IntArray
 from colme.rules.release import Profile
 from colme.sim.engines.liars import Claims, Liars
-from colme.sim.kernel import (
+from colme.sim.kernel.arrays import (
     BUFFER,
     UNIFORM,
     Array,
@@ -510,8 +510,8 @@ class Engine(ABC):
             return Answered(nothing, nothing)
         return kept
 
-    def note(self, cell: Cell, row: int | slice, values: dict[str, Any]) -> None:
-        """Record values of a round, or of several, and the cost."""
+    def note(self, cell: Cell, row: int, values: dict[str, Any]) -> None:
+        """Record values of a round, and its cost."""
         record = self.record[cell]
         for name, value in values.items():
             if name != ANSWERS:

@@ -34,7 +34,7 @@ from colme.sim.engines.engine import (
     World,
 )
 from colme.sim.engines.liars import Liars
-from colme.sim.kernel import (
+from colme.sim.kernel.arrays import (
     COMMON,
     GIVEN,
     ORACLE,
@@ -46,17 +46,13 @@ from colme.sim.kernel import (
     RunningMeans,
     aligned,
     at_most,
-    edge_totals,
     new_graph,
-    new_kernel_record,
     new_schedule,
-    new_state,
-    new_truth,
     rows_for,
-    simulate,
-    step,
     zeros,
 )
+from colme.sim.kernel.recording import new_kernel_record
+from colme.sim.kernel.rounds import edge_totals, new_state, new_truth, simulate, step
 
 MESSAGES_PER_EDGE = 3
 BYTES_PER_EDGE = 24
@@ -149,7 +145,9 @@ class PaperEngine(Engine):
         super().__init__(world, entrants, prepared)
         setting, form = world.setting, world.form
         self._edges = new_graph(world.graph.indptr, world.graph.indices)
-        self._algorithms = kernel_algorithms(setting, entrants, prepared, self._edges, form)
+        self._algorithms = kernel_algorithms(
+            setting, entrants, prepared, self._edges.indices.size, form
+        )
         self._schedule = new_schedule(setting.rounds, setting.recorded, tolerance=setting.tolerance)
         # Consensus values begin at 0 (line 1), which is not where the data are.
         self._state = new_state(
@@ -276,9 +274,11 @@ class PaperEngine(Engine):
         mine = np.s_[..., : self.world.runs]
         within, between = edge_totals(self._truth, self._state)
         for k, cell in enumerate(self.cells):
-            counted = {name: each[k][mine] for name, each in self._kernel_record._asdict().items()}
+            for name, values in self._kernel_record._asdict().items():
+                self.record[cell][name] = values[k][mine]
             edges = {"within": within[mine], "between": between[mine]}
-            self.note(cell, np.s_[:], counted | edges)
+            for row in range(len(self.world.setting.recorded)):
+                self.note(cell, row, edges)
         return self.record
 
 
@@ -392,15 +392,15 @@ def kernel_algorithms(
     setting: Setting,
     entrants: Sequence[Entrant],
     prepared: Sequence[PreparedRules],
-    edges: Edges,
+    edges: int,
     form: Form,
 ) -> Algorithms:
-    """The kernel's description of all entrants."""
+    """The kernel's description of all entrants, on a graph of so many edges."""
     per_edge = any(one.kind == PER_EDGE for one in prepared)
     kinds, ends = 1, 1
     if per_edge:
         kinds = len(setting.distinct_profiles(0))
-        ends = 1 if len(setting.profiles[0][0]) == 1 else max(edges.indices.size, 1)
+        ends = 1 if len(setting.profiles[0][0]) == 1 else max(edges, 1)
     # Enough rounds for any chunk, and for long stretches where they cost little memory.
     affordable = min(64, EDGE_THRESHOLDS // (ends * kinds**2))
     rows = max(rows_for(setting.agents, form), affordable)

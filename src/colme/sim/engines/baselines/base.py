@@ -31,7 +31,7 @@ from colme.sim.engines.engine import (
     of_answers,
     of_decisions,
 )
-from colme.sim.kernel import Array
+from colme.sim.kernel.arrays import Array
 
 MEAN_BYTES: Final = 8
 COUNT_BYTES: Final = 4

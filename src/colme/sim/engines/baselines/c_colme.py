@@ -35,7 +35,7 @@ from colme.sim.engines.baselines.base import (
     optimistic_distance,
 )
 from colme.sim.engines.engine import Cost
-from colme.sim.kernel import Array
+from colme.sim.kernel.arrays import Array
 
 
 class CColme:

@@ -29,7 +29,7 @@ from colme.sim.engines.baselines.base import (
     optimistic_distance,
 )
 from colme.sim.engines.engine import Cost
-from colme.sim.kernel import Array
+from colme.sim.kernel.arrays import Array
 
 SIMPLE: Final = 0
 SOFT: Final = 1

@@ -25,7 +25,7 @@ from colme.sim.engines.baselines.base import (
     Run,
 )
 from colme.sim.engines.engine import Cost
-from colme.sim.kernel import Array
+from colme.sim.kernel.arrays import Array
 
 
 class PrivateColme:

@@ -40,7 +40,8 @@ from colme.sim.engines.engine import (
 )
 from colme.sim.engines.liars import Liars
 from colme.sim.engines.relay.boards import Boards, Traffic, draw_origins
-from colme.sim.kernel import BUFFER, Array, advance_releases, most_in, new_plan, new_releases
+from colme.sim.kernel.arrays import BUFFER, Array
+from colme.sim.kernel.releases import advance_releases, most_in, new_plan, new_releases
 
 MEASURED = 24
 """Agents whose answers are computed where boards differ, each from a fit of its own."""
