@@ -209,6 +209,7 @@ def laws_of(rule: DecisionRule) -> tuple[Law, ...]:
 
 def hold(rule: DecisionRule, law: Law) -> None:
     """Try a rule in `CASES` cases of a law, the same every time."""
+    # A generator for each law: another law changes nobody's cases.
     cases = Random(1)
     for _ in range(CASES):
         law(rule, cases)

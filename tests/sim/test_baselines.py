@@ -12,10 +12,9 @@ from colme.errors import ConfigError
 from colme.graph import Graph
 from colme.rules.decision import OptimisticDistance, PowerTheta
 from colme.rules.release import Profile, Release
-from colme.sim.engines.baselines.b_colme import BColme
 from colme.sim.engines.baselines.base import Baseline, Radii, Run
-from colme.sim.engines.baselines.c_colme import CColme
 from colme.sim.engines.baselines.colme import Colme
+from colme.sim.engines.baselines.graph_colme import BColme, CColme
 from colme.sim.engines.baselines.local_ideal import Ideal, Local
 from colme.sim.engines.baselines.private_colme import PrivateColme
 from support import plain_baselines as plain
@@ -114,7 +113,7 @@ def expected(name: str, world: World) -> tuple[plain.Rows, plain.Neighbours | No
         return plain.ideal(means, world.graph.components(world.classes).tolist()), None
     if kind == "c-colme":
         truth = world.far.tolist() if "global" in name else None
-        return plain.c_colme(means, world.neighbours, SIGMA, 0.1, "global" in name, truth)
+        return plain.c_colme(means, world.neighbours, SIGMA, 0.1, truth)
     if kind == "b-colme":
         return plain.b_colme(means, world.neighbours, SIGMA, 0.1, int(name[-1]))
     if kind == "colme":

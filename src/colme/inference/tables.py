@@ -151,7 +151,6 @@ def tabulated(
     """
     farthest = tuning.farthest_mean * half_range
     offset = np.clip(mean - midpoint, -farthest, farthest)
-    data, noise, square_data, square_noise = made_of
     error = np.zeros(mean.size)
     released = np.isnan(variance)
     if released.any():
@@ -159,17 +158,14 @@ def tabulated(
         variance[released], error[released] = released_variances(
             square[released],
             offset[released],
-            data=data[released],
-            noise=noise[released],
-            square_data=square_data[released],
-            square_noise=square_noise[released],
-            half_range=half_range[released],
-            tuning=tuning,
+            made_of[:, released],
+            half_range[released],
+            tuning,
         )
     return Releases(
         x=midpoint + offset,
-        data=data,
-        noise=noise,
+        data=made_of[0],
+        noise=made_of[1],
         half_range=half_range,
         variance=variance,
         error=error,

@@ -276,6 +276,7 @@ class PaperEngine(Engine):
         for k, cell in enumerate(self.cells):
             for name, values in self._kernel_record._asdict().items():
                 self.record[cell][name] = values[k][mine]
+            # Classes and graph stay, so these are the same in every recorded round.
             edges = {"within": within[mine], "between": between[mine]}
             for row in range(len(self.world.setting.recorded)):
                 self.note(cell, row, edges)

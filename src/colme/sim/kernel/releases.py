@@ -64,13 +64,19 @@ _BEYOND: dict[str, float] = {
 """The tables of a plan, and what they say beyond the last block of a schedule."""
 
 
-# All 256 schedules of each of eight epsilons, 20 kB each at most: batches share them.
-@lru_cache(maxsize=2048)
-def _tables(schedule: WeighedBlocks, rounds: int) -> dict[str, Array]:
-    """Up to the first block that ends after so many rounds. They are never written to."""
+def block_ends(schedule: WeighedBlocks, rounds: int) -> list[int]:
+    """Up to the first block that ends after so many rounds."""
     ends = [schedule.next_end(0)]
     while ends[-1] < rounds:
         ends.append(schedule.next_end(ends[-1]))
+    return ends
+
+
+# All 256 schedules of each of eight epsilons, 20 kB each at most: batches share them.
+@lru_cache(maxsize=2048)
+def _tables(schedule: WeighedBlocks, rounds: int) -> dict[str, Array]:
+    """Block by block, to the end of `block_ends`. They are never written to."""
+    ends = block_ends(schedule, rounds)
     weights = [schedule.weights(*one) for one in islice(blocks(schedule, 0, 0), len(ends))]
     made_of = [blend(schedule, count) for count in ends]
     # In units of the largest whole number: floats have digits to spare.

@@ -1,8 +1,7 @@
 """The systems Private-C-ColME descends from, one small file each, all fed the same data."""
 
-from colme.sim.engines.baselines.b_colme import BColmeTable
-from colme.sim.engines.baselines.c_colme import CColmeTable
 from colme.sim.engines.baselines.colme import ColmeTable
+from colme.sim.engines.baselines.graph_colme import BColmeTable, CColmeTable
 from colme.sim.engines.baselines.local_ideal import IdealTable, LocalTable
 from colme.sim.engines.baselines.private_colme import PrivateColmeTable
 

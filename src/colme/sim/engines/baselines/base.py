@@ -235,7 +235,7 @@ Delta = Annotated[float, Field(gt=0, le=1)]
 
 @dataclass(frozen=True, slots=True)
 class Radii:
-    """beta_gamma(n) = sigma sqrt((2/n) (1 + 1/n) ln(sqrt(n + 1) / gamma))."""
+    """Confidence radii: beta_gamma(n) = sigma sqrt((2/n) (1 + 1/n) ln(sqrt(n + 1) / gamma))."""
 
     sigma: float
     gamma: float
@@ -243,14 +243,6 @@ class Radii:
     def __post_init__(self) -> None:
         if not 0 < self.sigma < inf:
             raise ConfigError("sigma", self.sigma, "a finite number greater than 0")
-
-    @classmethod
-    def on_a_graph(cls, run: Run, delta: float) -> Self:
-        """gamma = delta / (4 r M), with the largest degree as r if the graph is not regular."""
-        graph = run.graph
-        return cls(
-            run.sigma, delta / (4 * max(1, int(graph.degrees.max(initial=0))) * graph.agents)
-        )
 
     def after(self, count: int) -> float:
         """Infinite for n = 0: of an agent never heard of, anything may be true."""

@@ -41,7 +41,7 @@ from colme.sim.engines.engine import (
 from colme.sim.engines.liars import Liars
 from colme.sim.engines.relay.boards import Boards, Traffic, draw_origins
 from colme.sim.kernel.arrays import BUFFER, Array
-from colme.sim.kernel.releases import advance_releases, most_in, new_plan, new_releases
+from colme.sim.kernel.releases import advance_releases, block_ends, most_in, new_plan, new_releases
 
 MEASURED = 24
 """Agents whose answers are computed where boards differ, each from a fit of its own."""
@@ -73,13 +73,13 @@ class RelayRun:
     ) -> None:
         setting, graph = world.setting, world.graph
         self._world, self.squares = world, table.variance == "released"
-        evaluated, capacity, hop = table.evaluated(world), table.capacity, table.hop
+        capacity, hop = table.capacity, table.hop
         lots = generator(setting.seed, RandomStream.EVALUATED, world.numbers[0], 0)
-        is_evaluated = _evaluated_agents(evaluated, lots, world)
+        is_evaluated = table.evaluated(world, lots)
         # All who hold the same board as an agent that was drawn answer too: most of them need no
         # fit of their own. Whether variances are known must make no difference here: tables that
         # differ in that alone evaluate the same agents.
-        in_company = isinstance(evaluated, int) and graph.agents <= COMPANY
+        in_company = not isinstance(table.measured, list) and graph.agents <= COMPANY
         self._who = np.flatnonzero(in_company | is_evaluated.any(axis=1))
         self._is_evaluated = is_evaluated[self._who]
         """[who, runs]"""
@@ -144,6 +144,7 @@ class RelayRun:
         plan, latest = self._plan, np.maximum(self._released.closed - 1, 0)
         data, noise, *_ = plan.blends[:, plan.schedule, latest]
         of_noise = noise * plan.half_range * plan.half_range
+        # A lie is asked for all agents at once, also those whose records nobody evaluated holds.
         sd = np.zeros(means.shape)
         sd[self._origins] = np.sqrt(data[:, None] * self._sigma2 + of_noise[:, None])
         return liars.tell(t, means, self._world.truth_at(t), sd)[self._origins]
@@ -304,7 +305,8 @@ class RelayEngine(Engine):
         found = [np.zeros(0, np.int64)]
         for epsilon in {float(epsilons.min()), float(epsilons.max())}:
             for early in (0, 255):
-                ends = _ends(WeighedBlocks(epsilon, early), rounds)
+                ends = np.array(block_ends(WeighedBlocks(epsilon, early), rounds))
+                ends = ends[ends <= rounds]
                 wanted = np.searchsorted(ends, np.geomspace(1, rounds, RELEASES_WATCHED))
                 ends = ends[np.unique(wanted.clip(max=len(ends) - 1))] if len(ends) else ends
                 found += [ends - 1, ends, ends + 1]
@@ -374,36 +376,22 @@ class RelayTable(AlgorithmTable):
             expected = f"more agents than the {dishonest} that lie, or how many are to be drawn"
             raise ConfigError("measured", self.measured, expected)
 
-    def evaluated(self, world: World) -> int | list[int]:
-        """Return how many agents are evaluated, or which."""
+    def evaluated(self, world: World, lots: Generator) -> BoolArray:
+        """[M, runs]: the named agents; or so many that are drawn, honest ones alone.
+
+        In a run in which some of those drawn lie, others follow in an order that all runs share. So
+        no run is without an answer, and none has fewer unless fewer are honest.
+        """
+        agents, runs = world.honest.shape
         if isinstance(self.measured, list):
-            return self.measured
-        agents = world.graph.agents
+            return np.repeat(np.isin(np.arange(agents), self.measured)[:, None], runs, axis=1)
         complete = bool((world.graph.degrees == agents - 1).all())
-        return min(agents, self.measured or (agents if complete else MEASURED))
-
-
-def _evaluated_agents(evaluated: int | list[int], lots: Generator, world: World) -> BoolArray:
-    """[M, runs]: the named agents; or so many that are drawn, honest ones alone.
-
-    In a run in which some of those drawn lie, others follow in an order that all runs share. So no
-    run is without an answer, and none has fewer unless fewer are honest.
-    """
-    agents, runs = world.honest.shape
-    if isinstance(evaluated, list):
-        return np.repeat(np.isin(np.arange(agents), evaluated)[:, None], runs, axis=1)
-    drawn = lots.choice(agents, evaluated, replace=False)
-    # From a stream of its own: `lots` goes on as it would without dishonest agents.
-    spare = generator(world.setting.seed, RandomStream.EVALUATED, world.numbers[0], 1)
-    order = np.append(drawn, spare.permutation(np.setdiff1d(np.arange(agents), drawn)))
-    honest = world.honest[order]
-    found = np.zeros(honest.shape, np.bool_)
-    found[order] = honest & (np.cumsum(honest, axis=0) <= evaluated)
-    return found
-
-
-def _ends(schedule: WeighedBlocks, rounds: int) -> IntArray:
-    ends: list[int] = []
-    while (end := schedule.next_end(ends[-1] if ends else 0)) <= rounds:
-        ends.append(end)
-    return np.array(ends, np.int64)
+        count = min(agents, self.measured or (agents if complete else MEASURED))
+        drawn = lots.choice(agents, count, replace=False)
+        # From a stream of its own: `lots` goes on as it would without dishonest agents.
+        spare = generator(world.setting.seed, RandomStream.EVALUATED, world.numbers[0], 1)
+        order = np.append(drawn, spare.permutation(np.setdiff1d(np.arange(agents), drawn)))
+        honest = world.honest[order]
+        found = np.zeros(honest.shape, np.bool_)
+        found[order] = honest & (np.cumsum(honest, axis=0) <= count)
+        return found
