@@ -17,7 +17,7 @@ from colme.experiment.streams import RandomStream, generator
 from colme.graph import Graph
 from colme.inference.answers import Owners, answers
 from colme.inference.compiled import bring_compiler
-from colme.inference.tables import shares, tabulated
+from colme.inference.tables import tabulated
 from colme.plan.question import FloatArray, IntArray, Question
 from colme.rules.release import laplace_scale
 from colme.rules.weighing import WeighedBlocks, blend, blocks
@@ -155,7 +155,7 @@ def _release(epsilon: float, early: int, count: int) -> tuple[FloatArray, FloatA
         weights.append(schedule.weights(samples, draws).sum / made_of.weight)
         if end >= made_of.count:
             break
-    return np.array(shares(made_of)), np.array(weights)
+    return np.array(made_of.shares), np.array(weights)
 
 
 def _lags(question: Question, generator: Generator) -> IntArray:

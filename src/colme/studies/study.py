@@ -27,7 +27,7 @@ from colme.sim.engines import (
     Setting,
     World,
 )
-from colme.sim.kernel import form_of
+from colme.sim.kernel.simd import form_of
 from colme.sim.prepare import runs_of_a_graph
 from colme.studies import MIN_SAMPLES
 from colme.studies import question as questions
