@@ -68,10 +68,7 @@ def test_bad_rows_are_counted_and_named_by_the_row_that_a_spreadsheet_shows(
         "whose v is not a finite number": (5, 6, 7, 9),
     }
     told = [str(one) for one in found.bad]
-    assert told[2] == (
-        "4 rows whose v is not a finite number: row 5 ('n/a'), row 6 ('inf'), row 7 ('nan'),"
-        " row 9 ('1_000')"
-    )
+    assert told[2] == "4 rows whose v is not a finite number: row 5, row 6, row 7, row 9"
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t", "|"])

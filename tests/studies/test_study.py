@@ -206,6 +206,25 @@ def test_names_of_sites_are_text_and_never_markup() -> None:
     assert "&lt;b&gt;site 0" in found.page()
 
 
+def test_nothing_that_is_passed_on_quotes_a_cell(tmp_path: Path) -> None:
+    """A refused cell may be a name or a diagnosis, and an extreme is one person's value."""
+    draws = np.random.default_rng(6)
+    rows = [("ab"[row % 2], f"{draws.uniform(40, 50):.6f}") for row in range(60)]
+    rows += [("a", "39.518273"), ("b", "50.736451"), ("a", "HIV positive"), ("b", "9,1,7")]
+    table = tmp_path / "rows.csv"
+    table.write_text("s;v\n" + "".join(f"{site};{value}\n" for site, value in rows))
+    options = QUICK | {"bounds": (0, 1000), "runs": 2, "samples": 3}
+    found = colme.study(table, site="s", value="v", out=tmp_path / "out", **options)
+    told = [found.page(), repr(found), found._repr_html_()]
+    told += [path.read_text() for path in (tmp_path / "out").iterdir()]
+    for text in told:
+        for cell in ("HIV", "9,1,7", "39.5", "50.7"):
+            assert cell not in text
+    for text in (found.page(), found._repr_html_()):
+        assert "2 rows whose v is not a finite number: row 64, row 65" in text
+        assert "times as wide as the data" in text
+
+
 def test_intervals_of_sites_are_as_wide_as_they_say() -> None:
     """288 answers of 95% intervals: neither all of them hold the truth nor one in ten does not."""
     draws = np.random.default_rng(5)

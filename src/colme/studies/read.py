@@ -13,27 +13,20 @@ from colme.errors import ConfigError
 
 NAMED = 5
 """Rows that are named for each kind of fault."""
-LONGEST = 40
-"""Characters of a cell that are shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class BadRows:
-    """One kind of fault, and the rows that have it."""
+    """One kind of fault, and the rows that have it. No cell is quoted: reports are passed on."""
 
     fault: str
     rows: tuple[int, ...]
-    seen: tuple[str, ...]
-    """The text in the first of them."""
 
     def __str__(self) -> str:
         count = len(self.rows)
-        some = [
-            f"row {row} ({text!r})" if text else f"row {row}"
-            for row, text in zip(self.rows, self.seen, strict=False)
-        ]
-        more = ", ..." if count > len(some) else ""
-        return f"{count:,} {'row' if count == 1 else 'rows'} {self.fault}: {', '.join(some)}{more}"
+        some = ", ".join(f"row {row}" for row in self.rows[:NAMED])
+        more = ", ..." if count > NAMED else ""
+        return f"{count:,} {'row' if count == 1 else 'rows'} {self.fault}: {some}{more}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +36,6 @@ class Read:
     values: Mapping[str, NDArray[np.float64]]
     bad: tuple[BadRows, ...]
     rows: int
-
-
-_Faults = dict[str, list[tuple[int, str]]]
-"""Row and text of every row with a fault, by the fault."""
 
 
 def read(data: Any, *, site: str | None, value: str | None, time: str | None) -> Read:
@@ -75,7 +64,7 @@ def read(data: Any, *, site: str | None, value: str | None, time: str | None) ->
 
 
 def _from_columns(columns: Columns, site: str, value: str, time: str | None) -> Read:
-    faults: _Faults = {}
+    faults: dict[str, list[int]] = {}
     numbers = as_numbers(columns["value"], "value", columns.first)
     moments: Sequence[float | None] = range(len(numbers))
     if time is not None:
@@ -84,14 +73,13 @@ def _from_columns(columns: Columns, site: str, value: str, time: str | None) -> 
     rows = zip(columns["site"], columns["value"], numbers, moments, strict=True)
     for row, (name, cell, number, moment) in enumerate(rows, start=columns.first):
         if is_empty(name):
-            faults.setdefault(f"without a {site}", []).append((row, ""))
+            faults.setdefault(f"without a {site}", []).append(row)
         elif is_empty(cell):
-            faults.setdefault(f"without a {value}", []).append((row, ""))
+            faults.setdefault(f"without a {value}", []).append(row)
         elif number is None:
-            fault = f"whose {value} is not a finite number"
-            faults.setdefault(fault, []).append((row, str(cell)[:LONGEST]))
+            faults.setdefault(f"whose {value} is not a finite number", []).append(row)
         elif moment is None:
-            faults.setdefault(f"without a {time}", []).append((row, ""))
+            faults.setdefault(f"without a {time}", []).append(row)
         else:
             found.setdefault(str(name), []).append((moment, number))
     values = {}
@@ -102,7 +90,7 @@ def _from_columns(columns: Columns, site: str, value: str, time: str | None) -> 
 
 
 def _from_mapping(sites: Mapping[Any, Any]) -> Read:
-    faults: _Faults = {}
+    faults: dict[str, list[int]] = {}
     values, rows = {}, 0
     for name, given in sites.items():
         try:
@@ -110,24 +98,16 @@ def _from_mapping(sites: Mapping[Any, Any]) -> Read:
         except TypeError:
             raise ConfigError("data", {name: given}, "a list of values for each site") from None
         numbers = as_numbers(cells, "data", 0)
-        for row, (cell, number) in enumerate(zip(cells, numbers, strict=True)):
-            if number is None:
-                text = "" if cell is None else str(cell)[:LONGEST]
-                faults.setdefault(f"of {name} without a finite number", []).append((row, text))
+        missing = [row for row, number in enumerate(numbers) if number is None]
+        if missing:
+            faults[f"of {name} without a finite number"] = missing
         rows += len(cells)
         values[str(name)] = np.array([one for one in numbers if one is not None], np.float64)
     return Read(values, _bad(faults), rows)
 
 
-def _bad(faults: _Faults) -> tuple[BadRows, ...]:
-    return tuple(
-        BadRows(
-            fault,
-            tuple(row for row, _ in found),
-            tuple(text[:LONGEST] for _, text in found[:NAMED]),
-        )
-        for fault, found in faults.items()
-    )
+def _bad(faults: Mapping[str, Sequence[int]]) -> tuple[BadRows, ...]:
+    return tuple(BadRows(fault, tuple(rows)) for fault, rows in faults.items())
 
 
 def _moments(cells: Sequence[Any], time: str, first: int) -> list[float | None]:

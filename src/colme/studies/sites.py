@@ -131,10 +131,9 @@ def _width(raw: FloatArray, lo: float, hi: float, epsilons: Sequence[float]) -> 
         given = ", ".join(f"{epsilon:g}" for epsilon in private)
         same = f", as if epsilon were {smaller} instead of {given}"
     return [
-        f"The bounds {lo:g} to {hi:g} are {times:.0f} times as wide as the data ({raw.min():g} to"
-        f" {raw.max():g}). The noise is proportional to the bounds, so it is {times:.0f} times as"
-        f" large as narrow bounds would need{same}. Choose narrower bounds from public knowledge,"
-        " not from these data."
+        f"The bounds {lo:g} to {hi:g} are {times:.0f} times as wide as the data. The noise is"
+        f" proportional to the bounds, so it is {times:.0f} times as large as narrow bounds would"
+        f" need{same}. Choose narrower bounds from public knowledge, not from these data."
     ]
 
 
