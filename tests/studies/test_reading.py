@@ -12,10 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from colme.columns import as_numbers
+from colme import columns as reading
+from colme.columns import Read, as_numbers
 from colme.errors import ConfigError
-from colme.studies import read as reading
-from colme.studies.read import Read
 
 pd = import_module("pandas")  # without types, and xarray brings it
 

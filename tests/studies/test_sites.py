@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from colme.columns import read
 from colme.errors import ConfigError
-from colme.studies.read import read
-from colme.studies.sites import Sites, links_of, sites_of
+from colme.studies.question import Sites, links_of, sites_of
 
 DRAWS = np.random.default_rng(5)
 EVEN = {name: DRAWS.uniform(2, 8, 50) for name in "abc"}

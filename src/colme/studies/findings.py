@@ -10,8 +10,7 @@ import numpy as np
 from colme.experiment.folder import Arrays
 from colme.experiment.statistics import BatchMean
 from colme.graph import IntArray
-from colme.studies.question import StudyQuestion, fed_rows, recorded
-from colme.studies.sites import FloatArray
+from colme.studies.question import FloatArray, StudyQuestion, fed_rows, recorded
 
 ENOUGH = 4
 """Runs, of many in which a site took its turn, from which on its gain is told."""
@@ -67,16 +66,13 @@ class SiteResult:
     """At every count of the curve."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Findings:
-    """All curves, and all sites."""
+def findings(
+    question: StudyQuestion, parts: Sequence[Arrays]
+) -> tuple[tuple[Curve, ...], tuple[SiteResult, ...]]:
+    """Return all curves and all sites, from all batches.
 
-    curves: tuple[Curve, ...]
-    sites: tuple[SiteResult, ...]
-
-
-def findings(question: StudyQuestion, parts: Sequence[Arrays]) -> Findings:
-    """From all batches. Runs of one batch share a graph: error bars are over batches."""
+    Runs of one batch share a graph: error bars are over batches.
+    """
     sizes = [part["alone"].shape[-1] for part in parts]
     batch = np.repeat(np.arange(len(parts)), sizes)
     # Where all runs have the same graph, a site's runs are independent, and are more than batches.
@@ -131,7 +127,7 @@ def findings(question: StudyQuestion, parts: Sequence[Arrays]) -> Findings:
                         gains=tuple(gains[:, a].tolist()),
                     )
                 )
-    return Findings(curves=tuple(curves), sites=tuple(sites))
+    return tuple(curves), tuple(sites)
 
 
 _WORDS: dict[int, Verdict] = {-1: "gained", 0: "even", 1: "lost"}

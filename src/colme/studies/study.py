@@ -1,7 +1,7 @@
 """`colme.study`: how much would each site of a table gain by collaborating?
 
-`prepare` reads and checks everything, before anything is computed. `StudyExperiment` runs the
-simulator's engines on what the sites are fed, batch by batch.
+`question.prepare` reads and checks everything, before anything is computed. `StudyExperiment` runs
+the simulator's engines on what the sites are fed, batch by batch.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from colme import plugins
-from colme.errors import ConfigError
 from colme.experiment.folder import Arrays
 from colme.experiment.run import Experiment, Report, run
 from colme.experiment.streams import RandomStream, generator
@@ -30,13 +29,10 @@ from colme.sim.engines import (
 from colme.sim.kernel import form_of
 from colme.sim.prepare import runs_of_a_graph
 from colme.studies import MIN_SAMPLES
-from colme.studies import question as questions
 from colme.studies.feeds import FEEDS, SiteFeed
 from colme.studies.findings import findings
-from colme.studies.question import ASKED, StudyQuestion, recorded
-from colme.studies.read import read
+from colme.studies.question import ASKED, FloatArray, StudyQuestion, prepare, recorded
 from colme.studies.result import FILES, TITLE, StudyResult
-from colme.studies.sites import FloatArray, links_of, sites_of
 
 BYTES_OF_SITE = 600
 """Memory that a site takes in a run at one epsilon, for each site that it hears of."""
@@ -54,13 +50,13 @@ class StudyExperiment(Experiment[Runs, StudyResult]):
 
     files = FILES
 
-    def __init__(self, question: StudyQuestion, title: str = TITLE) -> None:
-        self.question, self.title = question, title
+    def __init__(self, question: StudyQuestion) -> None:
+        self.question = question
         self._lanes = runs_of_a_graph(question.runs)
 
     def identity(self) -> Mapping[str, Any]:
         """Return the question, with digests of rows, edges and custom code."""
-        return {"command": "study", "title": self.title, **self.question.facts}
+        return {"command": "study", "title": TITLE, **self.question.facts}
 
     def parts(self) -> Sequence[Runs]:
         """Return all batches."""
@@ -98,8 +94,8 @@ class StudyExperiment(Experiment[Runs, StudyResult]):
 
     def combine(self, parts: Sequence[Arrays]) -> StudyResult:
         """Find out who gains."""
-        found = findings(self.question, parts)
-        return StudyResult(question=self.question, findings=found, title=self.title)
+        curves, sites = findings(self.question, parts)
+        return StudyResult(question=self.question, curves=curves, sites=sites)
 
     def save(self, result: StudyResult, out: Path) -> list[Path]:
         """Write page, JSON, tables and figure."""
@@ -107,7 +103,7 @@ class StudyExperiment(Experiment[Runs, StudyResult]):
 
     def load(self, out: Path) -> StudyResult:
         """Read what `save` wrote."""
-        return StudyResult.load(out, self.question, self.title)
+        return StudyResult.load(out, self.question)
 
     def _world(self, rounds: IntArray, numbers: range) -> World:
         """Give every site a mean of its own; all have one class, as nothing else is known."""
@@ -207,64 +203,6 @@ class SiteErrors:
         }
 
 
-def prepare(
-    data: Any,
-    *,
-    site: str | None = None,
-    value: str | None = None,
-    bounds: Any,
-    epsilon: Any,
-    mode: str | type[SiteFeed] = "resample",
-    time: str | None = None,
-    min_samples: int = MIN_SAMPLES,
-    degree: int | None = None,
-    edges: Any = None,
-    algorithm: Any = "recommended",
-    samples: int | None = None,
-    runs: int | None = None,
-    seed: int = 1,
-) -> StudyQuestion:
-    """Everything read and checked, before anything is computed. See `study`."""
-    mode = plugins.text_of(mode) if isinstance(mode, type) else mode
-    if mode not in FEEDS and plugins.is_own(mode):
-        plugins.load("mode", mode)  # refused before anything is read
-    least = 4 if mode == "replay" else 2
-    questions.at_least(least, "min_samples", min_samples)
-    if time is not None and mode != "replay":
-        raise ConfigError("time", time, "mode replay: rows that are drawn again have no order")
-    found = read(data, site=site, value=value, time=time)
-    epsilons = questions.epsilons_of(epsilon)
-    within = questions.bounds_of(bounds)
-    sites = sites_of(found, bounds=within, min_samples=min_samples, epsilons=epsilons)
-    left_out = [name for name, _ in sites.left_out]
-    links = links_of(sites.names, left_out, degree=degree, edges=edges)
-    return questions.validated_question(
-        sites,
-        links,
-        mode=mode,
-        epsilons=epsilons,
-        algorithm=algorithm,
-        runs=runs,
-        samples=samples,
-        seed=seed,
-    )
-
-
-def answer(
-    question: StudyQuestion,
-    *,
-    out: Path | str | None = None,
-    threads: int | None = None,
-    executor: Executor | None = None,
-    report: Report = lambda _: None,
-    title: str = TITLE,
-) -> StudyResult:
-    """Compute all runs of a study. With `out`, finished parts and the result are stored there."""
-    experiment = StudyExperiment(question, title)
-    outcome = run(experiment, out=out, threads=threads, executor=executor, report=report)
-    return outcome.result
-
-
 def study(
     data: Any,
     *,
@@ -320,4 +258,5 @@ def study(
         runs=runs,
         seed=seed,
     )
-    return answer(question, out=out, threads=threads, executor=executor)
+    experiment = StudyExperiment(question)
+    return run(experiment, out=out, threads=threads, executor=executor).result
