@@ -2,10 +2,10 @@
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from math import isfinite
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from colme.experiment.folder import Arrays
 from colme.experiment.run import run
@@ -28,39 +28,14 @@ class Stopped(Exception):  # noqa: N818 (not an error)
     """Ends a simulation whose curves nobody looks at any more."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class DrawnCurve:
-    """Error of one algorithm or reference, or its ratio to the error alone."""
+def draw_growing(
+    scenario: Scenario, stop: threading.Event, show: Callable[[dict[str, Any]], None]
+) -> None:
+    """Show the curves of all runs so far, after each; raise `Stopped` soon after `stop` is set.
 
-    name: str
-    label: str
-    value: FloatArray
-    margin: FloatArray | None
-    """Half the width of its 95% interval; None while there are too few batches for one."""
-
-    @property
-    def band(self) -> tuple[FloatArray, FloatArray] | None:
-        """The interval as a factor to both sides, for a log axis: no error is below 0."""
-        if self.margin is None:
-            return None
-        with np.errstate(divide="ignore", invalid="ignore"):
-            factor = np.exp(self.margin / self.value)
-        return self.value / factor, self.value * factor
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Curves:
-    """All curves after so many runs."""
-
-    runs: int
-    of: int
-    rounds: NDArray[np.int64]
-    errors: tuple[DrawnCurve, ...]
-    harms: tuple[DrawnCurve, ...]
-
-
-def draw_growing(scenario: Scenario, stop: threading.Event, show: Callable[[Curves], None]) -> None:
-    """Show the curves of all runs so far, after each; raise `Stopped` soon after `stop` is set."""
+    They are errors, and errors as multiples of Local's, as plain data for the page. A number that
+    is not finite is None.
+    """
     simulation = Simulation(scenario)
 
     def report(_: int) -> None:
@@ -74,29 +49,42 @@ def draw_growing(scenario: Scenario, stop: threading.Event, show: Callable[[Curv
     run(simulation, threads=1, report=report, finished=finished)
 
 
-def _curves(simulation: Simulation, parts: Sequence[Arrays]) -> Curves:
+def _curves(simulation: Simulation, parts: Sequence[Arrays]) -> dict[str, Any]:
     recorded = simulation.prepared(0).recorded
     sums = {name: np.array([part[name] for part in parts]) for name in parts[0]}
     sums["ideal"] = sums["ideal"][:, None] / recorded
     runs, local = sums["runs"], sums["local_mse"]
     labels = [table.label for table in simulation.scenario.algorithms]
-    curves = {name: (sums["mse"][:, number], name) for number, name in enumerate(labels)}
-    curves |= {name: (sums[of], label) for name, (of, label) in REFERENCES.items()}
-    return Curves(
-        runs=int(runs.sum()),
-        of=simulation.scenario.runs,
-        rounds=recorded,
-        errors=tuple(
-            _drawn(name, label, BatchMean(above, runs)) for name, (above, label) in curves.items()
-        ),
-        harms=tuple(
-            _drawn(name, label, BatchMean(above, local))
-            for name, (above, label) in curves.items()
-            if name != "local"
-        ),
-    )
+    errors = {name: (sums["mse"][:, number], name) for number, name in enumerate(labels)}
+    errors |= {name: (sums[of], label) for name, (of, label) in REFERENCES.items()}
+
+    def drawn(name: str, below: FloatArray) -> dict[str, Any]:
+        above, label = errors[name]
+        values = _values_shown(BatchMean(above, below))
+        return {"name": name, "label": label, "at": recorded.tolist(), **values}
+
+    return {
+        "type": "curves",
+        "runs": int(runs.sum()),
+        "of": simulation.scenario.runs,
+        "errors": [drawn(name, runs) for name in errors],
+        "harms": [drawn(name, local) for name in errors if name != "local"],
+    }
 
 
-def _drawn(name: str, label: str, mean: BatchMean) -> DrawnCurve:
-    enough = len(mean.above) >= FEWEST
-    return DrawnCurve(name, label, mean.value, mean.margin if enough else None)
+def _values_shown(mean: BatchMean) -> dict[str, list[float | None]]:
+    """Return a curve and, from `FEWEST` batches on, its band."""
+    shown = {"value": mean.value}
+    if len(mean.above) >= FEWEST:
+        shown["low"], shown["high"] = band(mean.value, mean.margin)
+    return {
+        name: [value if isfinite(value) else None for value in values.tolist()]
+        for name, values in shown.items()
+    }
+
+
+def band(value: FloatArray, margin: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return an interval as a factor to both sides, for a log axis: no error is below 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        factor = np.exp(margin / value)
+    return value / factor, value * factor

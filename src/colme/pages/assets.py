@@ -1,11 +1,10 @@
 """Files that pages are made of: style, scripts, and the libraries that are not ours."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from importlib.resources.abc import Traversable
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
 from colme.errors import InvalidValue, one_of
@@ -104,20 +103,15 @@ def assets(room: str = "colme.pages") -> dict[str, Asset]:
 
     So a path of a request is looked up, never opened.
     """
-    return {name: Asset(name, content) for name, content in _walk(files(room), "")}
+    folder = Path(str(files(room)))
+    found = [path for path in folder.rglob("*") if path.suffix in MEDIA_TYPES]
+    names = [path.relative_to(folder).as_posix() for path in found]
+    return {name: Asset(name, path.read_bytes()) for name, path in zip(names, found, strict=True)}
 
 
-def asset(name: str, room: str = "colme.pages") -> Asset:
-    """One of them."""
-    found = assets(room)
+def asset(name: str) -> Asset:
+    """Return a file of the pages that come with the package."""
+    found = assets()
     if name not in found:
         raise InvalidValue("asset", name, one_of(name, list(found)))
     return found[name]
-
-
-def _walk(folder: Traversable, prefix: str) -> Iterator[tuple[str, bytes]]:
-    for entry in folder.iterdir():
-        if entry.is_dir():
-            yield from _walk(entry, f"{prefix}{entry.name}/")
-        elif PurePosixPath(entry.name).suffix in MEDIA_TYPES:
-            yield f"{prefix}{entry.name}", entry.read_bytes()
