@@ -9,7 +9,6 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -301,10 +300,10 @@ def read(data: Any, *, site: str | None, value: str | None, time: str | None) ->
 def _from_columns(columns: Columns, site: str, value: str, time: str | None) -> Read:
     faults: dict[str, list[int]] = {}
     numbers = as_numbers(columns["value"], "value", columns.first)
-    moments: Sequence[float | None] = range(len(numbers))
+    moments: Sequence[Any] = range(len(numbers))
     if time is not None:
         moments = _moments(columns["time"], time, columns.first)
-    found: dict[str, list[tuple[float, float]]] = {}
+    found: dict[str, list[tuple[Any, float]]] = {}
     rows = zip(columns["site"], columns["value"], numbers, moments, strict=True)
     for row, (name, cell, number, moment) in enumerate(rows, start=columns.first):
         if is_empty(name):
@@ -345,29 +344,22 @@ def _bad(faults: Mapping[str, Sequence[int]]) -> tuple[BadRows, ...]:
     return tuple(BadRows(fault, tuple(rows)) for fault, rows in faults.items())
 
 
-def _moments(cells: Sequence[Any], time: str, first: int) -> list[float | None]:
-    """Return all cells as numbers, or all as dates in seconds; None for an empty cell."""
+def _moments(cells: Sequence[Any], time: str, first: int) -> Sequence[Any]:
+    """Return all cells as numbers, or all as dates, which can be put in order.
+
+    An empty cell is None. A date without a time zone is in UTC.
+    """
     numbers = as_numbers(cells, "time", first)
     empty = [is_empty(cell) for cell in cells]
     if numbers.count(None) == sum(empty):
         return numbers
-    moments = [_date(cell) for cell in cells]
-    for row, (cell, moment) in enumerate(zip(cells, moments, strict=True), start=first):
-        if moment is None and not empty[row - first]:
-            expected = f"only numbers in {time}, or only dates such as 2026-01-31T12:00"
-            raise ConfigError("time", f"{cell} (row {row})", expected)
-    return moments
+    import pandas as pd
 
-
-def _date(cell: Any) -> float | None:
-    """Return a date in seconds, or None if it is not one; without a time zone it is in UTC."""
-    if isinstance(cell, date) and not isinstance(cell, datetime):
-        cell = cell.isoformat()
-    if isinstance(cell, str):
-        try:
-            cell = datetime.fromisoformat(cell)
-        except ValueError:
-            return None
-    if not isinstance(cell, datetime):
-        return None
-    return (cell if cell.tzinfo else cell.replace(tzinfo=UTC)).timestamp()
+    # As texts: of a number pandas would make a date.
+    texts = [str(cell) for cell in cells]
+    dates = pd.to_datetime(texts, utc=True, format="ISO8601", errors="coerce")
+    unknown = (dates.isna() & ~np.array(empty)).nonzero()[0]
+    if unknown.size:
+        expected = f"only numbers in {time}, or only dates such as 2026-01-31T12:00"
+        raise ConfigError("time", f"{cells[unknown[0]]} (row {first + unknown[0]})", expected)
+    return [None if missing else moment for moment, missing in zip(dates, empty, strict=True)]

@@ -238,9 +238,10 @@ def test_a_time_that_is_neither_is_refused_and_none_is_a_bad_row() -> None:
     found = read(table, time="t")
     assert plain(found) == {"a": [1, 3]}
     assert [(one.fault, one.rows) for one in found.bad] == [("without a t", (1,))]
-    with pytest.raises(ConfigError) as refused:
-        read(table | {"t": ["1", "March", "3"]}, time="t")
-    assert refused.value.field == "time"
+    for other in ("March", "2026-01-31"):
+        with pytest.raises(ConfigError) as refused:
+            read(table | {"t": ["1", other, "3"]}, time="t")
+        assert refused.value.field == "time"
 
 
 def test_parquet_is_read_with_pyarrow(tmp_path: Path) -> None:

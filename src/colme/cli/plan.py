@@ -16,8 +16,8 @@ from colme.errors import ConfigError
 from colme.privacy.words import level
 
 if TYPE_CHECKING:  # `--help` waits for nothing that computes
-    from colme.plan.forecast import Forecast, Point
-    from colme.plan.question import Question
+    from colme.plan.forecast import Forecast
+    from colme.plan.question import Point, Question
     from colme.theory import Prospect
 
 GRAPHS = 400

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import inf, isinf, nan, sqrt
+from math import inf, isinf, sqrt
 from typing import cast, get_args
 
 from colme.algorithms import resolved
 from colme.errors import ConfigError, one_of
 from colme.plan.paper_forecast import paper
-from colme.plan.question import AlgorithmName, Question
+from colme.plan.question import AlgorithmName, Point, Question
 from colme.plan.relay_forecast import relay
 
 PAYS = 0.95
@@ -19,15 +19,6 @@ BOARDS = 24
 
 EPSILONS = (0.02, 16.0)
 """Range in which the smallest epsilon is searched, to a fifth."""
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """A point of a curve. The ratio is NaN if it is 1 or more by an unknown factor."""
-
-    samples: int
-    ratio: float
-    standard_error: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +116,8 @@ def expected(
 ) -> Point:
     """Return the error ratio when every agent has so many samples."""
     if algorithm == "relay":
-        found = relay(question, count, draws=boards, seed=seed)
-        return Point(count, found.ratio, found.standard_error)
-    ratio = paper(question, count, seed=seed)
-    return Point(count, nan if ratio is None else ratio, 0.0)
+        return relay(question, count, draws=boards, seed=seed)
+    return paper(question, count, seed=seed)
 
 
 def _counts(samples: int) -> list[int]:

@@ -6,11 +6,11 @@ is worse than staying alone, by a factor that is not forecast.
 """
 
 from functools import lru_cache
-from math import erf, isinf, sqrt
+from math import erf, isinf, nan, sqrt
 
 import numpy as np
 
-from colme.plan.question import IntArray, Question
+from colme.plan.question import IntArray, Point, Question
 from colme.rules.bernstein import bounded_parameter, uniform_parameter
 from colme.rules.decision import Bernstein, nearest_paper_theta
 from colme.rules.release import Profile, Release, sigma2_dp
@@ -66,17 +66,17 @@ def told_apart(question: Question) -> int | None:
     return high
 
 
-def paper(question: Question, count: int, *, seed: int) -> float | None:
-    """Return the error ratio after so many samples; None if 1 or more by an unknown factor."""
+def paper(question: Question, count: int, *, seed: int) -> Point:
+    """Return the error ratio of the paper's algorithm after so many samples."""
     apart = told_apart(question)
     if apart is None or count < SETTLED * apart:
-        return None
+        return Point(count, nan)
     noise = sigma2_dp(question.bound, question.epsilon)
     ratios = []
     for sizes in _components(question.agents, question.degree, question.classes, seed):
         shared = STEPPED * (question.sigma2 + noise) / sizes
         ratios.append(float(np.mean(np.where(sizes <= 2, question.sigma2, shared))))
-    return float(np.mean(ratios)) / question.sigma2
+    return Point(count, float(np.mean(ratios)) / question.sigma2)
 
 
 @lru_cache(maxsize=64)

@@ -5,7 +5,6 @@ once, with the blocks, weights and noise that it would have; the library answers
 the error is averaged over all agents and some boards. Variances are known.
 """
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -18,7 +17,7 @@ from colme.graph import Graph
 from colme.inference.answers import Owners, answers
 from colme.inference.compiled import bring_compiler
 from colme.inference.tables import shares, tabulated
-from colme.plan.question import FloatArray, IntArray, Question
+from colme.plan.question import FloatArray, IntArray, Point, Question
 from colme.rules.release import laplace_scale
 from colme.rules.weighing import WeighedBlocks, blend, blocks
 from colme.sim.graphs import random_regular
@@ -27,20 +26,12 @@ EARLY = range(8, 256, 16)
 """Sixteen of the 256 ways to end the first block early, which stand for all."""
 
 
-@dataclass(frozen=True, slots=True)
-class Expected:
-    """An error as a multiple of staying alone, and the standard error of that."""
-
-    ratio: float
-    standard_error: float
-
-
-def relay(question: Question, count: int, *, draws: int, seed: int) -> Expected:
+def relay(question: Question, count: int, *, draws: int, seed: int) -> Point:
     """Return the error ratio of relay when every agent has so many samples."""
     bring_compiler()
     drawn = generator(seed, RandomStream.FORECAST, count)
     rows = np.array([_board(question, count, drawn) for _ in range(draws)])
-    return _adjusted(rows[:, 0], rows[:, 1:])
+    return Point(count, *_adjusted(rows[:, 0], rows[:, 1:]))
 
 
 def _board(question: Question, count: int, generator: Generator) -> tuple[float, float, float]:
@@ -128,8 +119,11 @@ def _oracle_is_off(
     return float(np.mean(((weighed + own / unit) / whole) ** 2 - 1 / whole))
 
 
-def _adjusted(values: FloatArray, controls: FloatArray) -> Expected:
-    """Return the mean less the luck that the controls show: late, nearly all of it."""
+def _adjusted(values: FloatArray, controls: FloatArray) -> tuple[float, float]:
+    """Return the mean less the luck that the controls show, and its standard error.
+
+    Late, that luck is nearly all of the error.
+    """
     draws, number = controls.shape
     freedom = draws - 1
     if draws >= 3 * (number + 1):
@@ -139,7 +133,7 @@ def _adjusted(values: FloatArray, controls: FloatArray) -> Expected:
         freedom -= number  # each control costs one
     mean = BatchMean(values, np.ones(draws))
     error = float(mean.error) * ((draws - 1) / max(freedom, 1)) ** 0.5
-    return Expected(float(mean.value), error)
+    return float(mean.value), error
 
 
 @lru_cache(maxsize=1024)
