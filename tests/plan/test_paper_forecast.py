@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from colme.plan.paper_forecast import RARELY, SETTLED, STEPPED, _acceptance, paper, told_apart
+from colme.plan.forecast import RARELY, SETTLED, STEPPED, _acceptance, paper, told_apart
 from colme.plan.question import Question
 from colme.rules.consensus import stepped_alpha
 

@@ -10,7 +10,6 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from colme.errors import ConfigError, one_of
 from colme.report import style
 from colme.report.style import CLASS_IDEAL, IDEAL, LOCAL, Pen
 
@@ -79,15 +78,9 @@ def _colours(epsilons: Sequence[float]) -> Sequence[object]:
     return style.colours(epsilons)
 
 
-def save(
-    figure: Figure, folder: Path | str, name: str, formats: Sequence[str] = FORMATS
-) -> list[Path]:
-    """In these formats, under one name."""
-    known = figure.canvas.get_supported_filetypes()
-    for ending in formats:
-        if ending not in known:
-            raise ConfigError("format", ending, one_of(ending, list(known)))
-    paths = [Path(folder) / f"{name}.{ending}" for ending in formats]
+def save(figure: Figure, folder: Path | str, name: str) -> list[Path]:
+    """Write a figure as PNG, SVG and PDF, under one name."""
+    paths = [Path(folder) / f"{name}.{ending}" for ending in FORMATS]
     layout = figure.get_layout_engine()
     for path in paths:
         figure.savefig(path, dpi=160)
