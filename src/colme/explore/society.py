@@ -24,6 +24,7 @@ from colme.protocol.events import Begin, Deadline, Effects, Estimate, Received, 
 from colme.protocol.messages import ConsensusMessage, Message, ReleaseMessage, SizeMessage
 from colme.protocol.relay import BoardAlgorithm
 from colme.protocol.rounds.state import Phase
+from colme.sim.engines.relay.boards import hops
 
 MOST_ROUNDS = 2000
 """Every message is kept, to be looked at: with sixty agents in rounds these are 360,000."""
@@ -73,9 +74,8 @@ class Society:
         graph = replace(drawn, labels=None)  # Agents are numbers here, on a grid, too.
         self.classes = self.choices.members
         self.truth = np.asarray(self.choices.means)[self.classes]
-        self.edges: list[Edge] = [
-            (a, b) for a in range(graph.agents) for b in graph.neighbours(a).tolist() if a < b
-        ]
+        self.edges: list[Edge] = graph.edges
+        self._graph = graph
         self.round = 0
         self.away: set[int] = set()
         self.liars: set[int] = set()
@@ -179,26 +179,10 @@ class Society:
             healed, self.cut = self.cut, set()
             self._reunite(healed)
             return
-        half = self._half()
+        # Agents that are near each other: those nearest to the first.
+        near = np.argsort(hops(self._graph, np.array([0]))[0], kind="stable")
+        half = set(near[: len(near) // 2].tolist())
         self.cut = {edge for edge in self.edges if (edge[0] in half) != (edge[1] in half)}
-
-    def _half(self) -> set[int]:
-        """Agents that are near each other: found step by step from the first."""
-        neighbours: dict[int, list[int]] = {a: [] for a in range(len(self.agents))}
-        for a, b in self.edges:
-            neighbours[a].append(b)
-            neighbours[b].append(a)
-        found: set[int] = set()
-        ahead: deque[int] = deque()
-        for start in range(len(self.agents)):  # Whoever nobody leads to comes by number.
-            ahead.append(start)
-            while ahead and len(found) < len(self.agents) // 2:
-                a = ahead.popleft()
-                if a not in found:
-                    found.add(a)
-                    ahead.extend(neighbours[a])
-            ahead.clear()
-        return found
 
     def _reunite(self, edges: Iterable[Edge]) -> None:
         for a, b in edges:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path, PurePosixPath
-from urllib.parse import urlsplit
 
 from colme.errors import InvalidValue, one_of
 
@@ -33,24 +32,6 @@ HEADERS: Mapping[str, str] = {
     "Cache-Control": "no-store",
 }
 """Of every answer."""
-
-_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
-
-
-def is_own_host(host: str | None, port: int) -> bool:
-    """Whether a request's Host header names this server on loopback.
-
-    A page of elsewhere whose name was made to lead here (DNS rebinding) brings its own name.
-    """
-    if not host:
-        return False
-    try:
-        parts = urlsplit(f"//{host}")
-        found = parts.hostname, parts.port or 80
-    except ValueError:  # a port that is no number
-        return False
-    plain = parts.netloc == host and "@" not in host
-    return plain and found[0] in _LOOPBACK and found[1] == port
 
 
 def is_own_origin(origin: str | None, host: str | None) -> bool:

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from colme.experiment.statistics import BatchMean
 from colme.experiment.streams import RandomStream, generator
-from colme.graph import Graph
 from colme.inference.answers import Owners, answers
 from colme.inference.compiled import bring_compiler
 from colme.inference.tables import shares, tabulated
 from colme.plan.question import FloatArray, IntArray, Point, Question
 from colme.rules.release import laplace_scale
 from colme.rules.weighing import WeighedBlocks, blend, blocks
+from colme.sim.engines.relay.boards import hops
 from colme.sim.graphs import random_regular
 
 EARLY = range(8, 256, 16)
@@ -158,20 +158,10 @@ def _lags(question: Question, generator: Generator) -> IntArray:
     An agent without a path to the reader has no record there: `FAR`.
     """
     graph = random_regular(question.agents, question.degree, generator)
-    hops = _hops(graph, int(generator.integers(question.agents)))
-    return np.maximum(hops - 1, 0)
+    reader = int(generator.integers(question.agents))
+    distance = hops(graph, np.array([reader]))[0]
+    return np.where(np.isinf(distance), FAR, np.maximum(distance - 1, 0)).astype(np.int64)
 
 
 FAR = 2**40
-"""Hops to an agent without a path."""
-
-
-def _hops(graph: Graph, start: int) -> IntArray:
-    found = np.full(graph.agents, FAR)
-    found[start], reached, hop = 0, np.array([start]), 0
-    while reached.size:
-        hop += 1
-        near = np.unique(np.concatenate([graph.neighbours(a) for a in reached.tolist()]))
-        reached = near[found[near] == FAR]
-        found[reached] = hop
-    return found
+"""Age of a record without a path to the reader."""
