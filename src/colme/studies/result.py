@@ -286,13 +286,15 @@ def _of_curve(curve: Curve, sites: int) -> str:
     name, end = label(curve), f"At the end ({curve.samples[-1]:,} samples)"
     if not known:
         return f"{name}: how it compares with staying alone can't be told from these rows."
-    best = min(known, key=lambda i: _most(curve, i))
-    worst = max(known, key=lambda i: _least(curve, i))
-    if _most(curve, best) < 1 - WORTH_TELLING:
+    # Ends of the 95% intervals.
+    upper = [ratio + half for ratio, half in zip(curve.mse_over_local, curve.margin, strict=True)]
+    lower = [ratio - half for ratio, half in zip(curve.mse_over_local, curve.margin, strict=True)]
+    best, worst = min(known, key=upper.__getitem__), max(known, key=lower.__getitem__)
+    if upper[best] < 1 - WORTH_TELLING:
         text = f"{name}: it pays most at {_told(curve, best)}."
     else:
         text = f"{name}: at no count is it clearly better than staying alone."
-    if _least(curve, worst) > 1 + WORTH_TELLING:
+    if lower[worst] > 1 + WORTH_TELLING:
         text += f" It is worse than staying alone at {_told(curve, worst)}."
     ratio = curve.mse_over_local[-1]
     at_end = "it can't be told" if isnan(ratio) else f"{ratio:.2f}"
@@ -300,16 +302,6 @@ def _of_curve(curve: Curve, sites: int) -> str:
     return text + (
         f" {end} {at_end}; {gained} of {sites} sites have clearly gained, {lost} clearly lost."
     )
-
-
-def _most(curve: Curve, i: int) -> float:
-    """Return the upper end of the 95% interval."""
-    return curve.mse_over_local[i] + curve.margin[i]
-
-
-def _least(curve: Curve, i: int) -> float:
-    """Return the lower end of the 95% interval."""
-    return curve.mse_over_local[i] - curve.margin[i]
 
 
 def _told(curve: Curve, i: int) -> str:
