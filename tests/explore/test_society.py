@@ -129,9 +129,9 @@ def test_every_message_is_kept_with_the_exact_mean_of_the_same_samples(algorithm
     for epsilon, same in ((float("inf"), True), (1.0, False)):
         society = _played(60, algorithm=algorithm, epsilon=epsilon)
         lo, hi = society.choices.common_bounds
-        told = [one for one in society.letters[0] if one.said.released is not None]
+        told = [one for one in society.letters[0] if one.released is not None]
         assert told
-        gaps = [abs(one.said.released - one.exact) for one in told if one.exact is not None]  # type: ignore[operator]
+        gaps = [abs(one.released - one.exact) for one in told if one.exact is not None]  # type: ignore[operator]
         assert len(gaps) == len(told)
         # A sample is rounded to the nearest of 2^21 steps of the range.
         assert (max(gaps) < (hi - lo) / 2**20) == same
@@ -145,7 +145,7 @@ def test_a_liar_is_found_out_by_nobodys_mean_but_its_own() -> None:
     for _ in range(200):
         society.run_round()
     lo, hi = society.choices.common_bounds
-    released = [one.said.released for one in society.letters[2] if one.said.released is not None]
+    released = [one.released for one in society.letters[2] if one.released is not None]
     assert abs(released[-1] - society.truth[2]) > (hi - lo) / 4
     society.ask()
     for a, belief in enumerate(society.beliefs):

@@ -1,18 +1,26 @@
-"""One open page: what it asks for, and what it is shown.
+"""One open page: what it asks for, and what it is shown of a network and of curves.
 
 It is shown plain data, fit for JSON: a number that is not finite is None.
 """
 
 import asyncio
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from math import isfinite
 from typing import Any
+
+import numpy as np
 
 from colme.config import validated
 from colme.errors import ColmeError, ConfigError
+from colme.experiment.folder import Arrays
+from colme.experiment.run import run
+from colme.experiment.statistics import BatchMean, FloatArray
 from colme.explore.choices import Choices, fitted
-from colme.explore.curves import Stopped, draw_growing
 from colme.explore.society import MOST_ROUNDS, Belief, Letter, Society
+from colme.sim.scenario import Scenario
+from colme.sim.simulation import Simulation
 
 Shown = Mapping[str, Any]
 
@@ -30,6 +38,16 @@ LETTERS_AT_ONCE = 40
 """Newest messages of an agent that are shown; the page asks for earlier ones."""
 
 RELEASES_AT_ONCE = 6
+
+FEWEST = 3
+"""Batches with a band: that of two would be thirteen standard errors wide."""
+
+REFERENCES = {
+    "local": ("local_mse", "Local: everybody alone"),
+    "ideal": ("ideal", "Ideal of Proposition 3"),
+    "class-ideal": ("class_ideal_mse", "Ideal of the whole class"),
+}
+"""Curves that no algorithm has: their sums, and what they are called."""
 
 
 class Session:
@@ -103,9 +121,16 @@ class Session:
             {
                 "type": "chosen",
                 "number": self._number,
-                "choices": _choices_shown(found.choices),
+                # As a link has them.
+                "choices": {name: str(value).removesuffix(".0") for name, value in found.choices},
                 "notes": found.notes,
-                "network": _network_shown(society),
+                # What stays as it is while it plays.
+                "network": {
+                    "edges": society.edges,
+                    "truth": society.truth.tolist(),
+                    "means": society.choices.means,
+                    "algorithm": society.choices.algorithm,
+                },
             }
         )
         self._show_frame()
@@ -194,21 +219,6 @@ def _rate(asked: object) -> float:
     return float(asked)
 
 
-def _choices_shown(choices: Choices) -> dict[str, str]:
-    """As a link has them."""
-    return {name: str(value).removesuffix(".0") for name, value in choices.model_dump().items()}
-
-
-def _network_shown(society: Society) -> dict[str, Any]:
-    """What stays as it is while it plays."""
-    return {
-        "edges": society.edges,
-        "truth": society.truth.tolist(),
-        "means": society.choices.means,
-        "algorithm": society.choices.algorithm,
-    }
-
-
 def _frame_shown(society: Society) -> dict[str, Any]:
     """How it stands after a round."""
     lit = [number for number, edge in enumerate(society.edges) if edge in society.crossed]
@@ -259,7 +269,7 @@ def _inside_shown(society: Society, a: int, before: int | None) -> dict[str, Any
         "releases": _releases(letters),
         "all": len(letters),
         "first": first,
-        "letters": [_letter(one) for one in reversed(letters[first:end])],
+        "letters": [asdict(one) for one in reversed(letters[first:end])],
     }
 
 
@@ -267,11 +277,10 @@ def _releases(letters: list[Letter]) -> list[dict[str, Any]]:
     """What it told of its own data, the newest first, each once however often it was sent."""
     found: dict[int, dict[str, Any]] = {}
     for letter in reversed(letters):
-        said = letter.said
-        if said.released is not None and said.count not in found:
-            found[said.count] = {
-                "count": said.count,
-                "released": said.released,
+        if letter.released is not None and letter.count not in found:
+            found[letter.count] = {
+                "count": letter.count,
+                "released": letter.released,
                 "exact": letter.exact,
             }
         if len(found) == RELEASES_AT_ONCE:
@@ -279,11 +288,67 @@ def _releases(letters: list[Letter]) -> list[dict[str, Any]]:
     return list(found.values())
 
 
-def _letter(letter: Letter) -> dict[str, Any]:
+class Stopped(Exception):  # noqa: N818 (not an error)
+    """Ends a simulation whose curves nobody looks at any more."""
+
+
+def draw_growing(
+    scenario: Scenario, stop: threading.Event, show: Callable[[dict[str, Any]], None]
+) -> None:
+    """Show the curves of all runs so far, after each; raise `Stopped` soon after `stop` is set.
+
+    They are errors, and errors as multiples of Local's, as plain data for the page. A number that
+    is not finite is None.
+    """
+    simulation = Simulation(scenario)
+
+    def report(_: int) -> None:
+        if stop.is_set():
+            raise Stopped
+
+    def finished(parts: Sequence[Arrays]) -> None:
+        report(0)
+        show(_curves(simulation, parts))
+
+    run(simulation, threads=1, report=report, finished=finished)
+
+
+def _curves(simulation: Simulation, parts: Sequence[Arrays]) -> dict[str, Any]:
+    recorded = simulation.prepared(0).recorded
+    sums = {name: np.array([part[name] for part in parts]) for name in parts[0]}
+    sums["ideal"] = sums["ideal"][:, None] / recorded
+    runs, local = sums["runs"], sums["local_mse"]
+    labels = [table.label for table in simulation.scenario.algorithms]
+    errors = {name: (sums["mse"][:, number], name) for number, name in enumerate(labels)}
+    errors |= {name: (sums[of], label) for name, (of, label) in REFERENCES.items()}
+
+    def drawn(name: str, below: FloatArray) -> dict[str, Any]:
+        above, label = errors[name]
+        values = _values_shown(BatchMean(above, below))
+        return {"name": name, "label": label, "at": recorded.tolist(), **values}
+
     return {
-        "round": letter.round,
-        "to": letter.to,
-        "words": letter.said.words,
-        "released": letter.said.released,
-        "exact": letter.exact,
+        "type": "curves",
+        "runs": int(runs.sum()),
+        "of": simulation.scenario.runs,
+        "errors": [drawn(name, runs) for name in errors],
+        "harms": [drawn(name, local) for name in errors if name != "local"],
     }
+
+
+def _values_shown(mean: BatchMean) -> dict[str, list[float | None]]:
+    """Return a curve and, from `FEWEST` batches on, its band."""
+    shown = {"value": mean.value}
+    if len(mean.above) >= FEWEST:
+        shown["low"], shown["high"] = band(mean.value, mean.margin)
+    return {
+        name: [value if isfinite(value) else None for value in values.tolist()]
+        for name, values in shown.items()
+    }
+
+
+def band(value: FloatArray, margin: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return an interval as a factor to both sides, for a log axis: no error is below 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        factor = np.exp(margin / value)
+    return value / factor, value * factor

@@ -35,13 +35,11 @@ Edge = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a message says."""
+    """What a message says: see `Letter`."""
 
     words: str
     released: float | None = None
-    """The sender's own released mean, where the message has it."""
     count: int = 0
-    """The samples that it is of: the first so many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +48,11 @@ class Letter:
 
     round: int
     to: tuple[str, ...]
-    said: Said
+    words: str
+    released: float | None
+    """The sender's own released mean, where the message has it."""
+    count: int
+    """The samples that it is of: the first so many."""
     exact: float | None
     """The mean of the same samples without noise, which stays inside; None where none is told."""
 
@@ -148,7 +150,14 @@ class Society:
             one = said(message, str(a), self._origins)
             together.setdefault(one, []).append(receiver)
         self.letters[a] += [
-            Letter(self.round, tuple(to), one, self._mean_of_first(a, one.count))
+            Letter(
+                round=self.round,
+                to=tuple(to),
+                words=one.words,
+                released=one.released,
+                count=one.count,
+                exact=self._mean_of_first(a, one.count),
+            )
             for one, to in together.items()
         ]
 
