@@ -78,7 +78,7 @@ def findings(
     # Where all runs have the same graph, a site's runs are independent, and are more than batches.
     unit = batch if question.links.degree is not None else np.arange(batch.size)
     joined = {name: np.concatenate([part[name] for part in parts], axis=-1) for name in parts[0]}
-    samples, own = _samples(question), _own_samples(question)
+    samples, own = _counts(question)
     curves, sites = [], []
     for k, table in enumerate(question.algorithms):
         for level, epsilon in enumerate(question.epsilons):
@@ -179,16 +179,10 @@ def _mean(values: FloatArray) -> FloatArray:
         return np.asarray(np.where(there, values, 0.0).sum(axis=-1) / there.sum(axis=-1))
 
 
-def _samples(question: StudyQuestion) -> IntArray:
-    """At each recorded round: of every site, or on average."""
-    rounds = recorded(question)
+def _counts(question: StudyQuestion) -> tuple[IntArray, IntArray]:
+    """Return the samples of a site at each recorded round, on average, and of each at the end."""
+    rounds, sites = recorded(question), question.sites
     if question.paces is None:
-        return rounds
-    return np.asarray(np.rint(rounds * question.paces.mean()), np.int64)
-
-
-def _own_samples(question: StudyQuestion) -> IntArray:
-    """Of every site, at the end."""
-    if question.paces is None:
-        return np.full(len(question.sites.names), question.samples)
-    return fed_rows(question.sites.counts)
+        return rounds, np.full(len(sites.names), question.samples)
+    average = np.asarray(np.rint(rounds * question.paces.mean()), np.int64)
+    return average, fed_rows(sites.counts)

@@ -6,7 +6,7 @@
 import csv
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite
 from pathlib import Path
@@ -103,7 +103,6 @@ def sites_of(
         raise ConfigError(
             "sites", seen, "two sites or more (relay needs six): add rows, or lower min_samples"
         )
-    raw = np.concatenate(list(kept.values()))
     return Sites(
         names=tuple(kept),
         values=tuple(np.clip(given, lo, hi) for given in kept.values()),
@@ -114,61 +113,52 @@ def sites_of(
             (name, given.size) for name, given in read.values.items() if name not in kept
         ),
         min_samples=min_samples,
-        warnings=(
-            *_clipping(kept, raw, lo, hi),
-            *_width(raw, lo, hi, epsilons),
-            *_flat(kept),
-        ),
+        warnings=tuple(_warnings(kept, lo, hi, epsilons)),
     )
 
 
-def _clipping(kept: dict[str, FloatArray], raw: FloatArray, lo: float, hi: float) -> list[str]:
-    """Warn of the bias of clipped values, which no number of samples removes."""
+def _warnings(
+    kept: Mapping[str, FloatArray], lo: float, hi: float, epsilons: Sequence[float]
+) -> Iterator[str]:
+    """Warn of the bias of clipped values, of noise for an unused range, of sites that can't gain.
+
+    No number of samples removes that bias. Neither a value nor an extreme of the data is quoted.
+    """
+    raw = np.concatenate(list(kept.values()))
     below, above = float(np.mean(raw < lo)), float(np.mean(raw > hi))
-    if below + above <= CLIPPED:
-        return []
-    moved = {
-        name: abs(float(np.clip(given, lo, hi).mean() - given.mean()))
-        for name, given in kept.items()
-    }
-    worst = max(moved, key=lambda name: moved[name])
-    average = sum(moved.values()) / len(moved)
-    return [
-        f"The bounds {lo:g} to {hi:g} clip {below + above:.1%} of all rows ({below:.1%} below,"
-        f" {above:.1%} above). A site learns the mean of its clipped values, alone or together."
-        f" That mean is off by {average:.3g} on average, and by {moved[worst]:.3g} at {worst}."
-        " This study compares all answers with the clipped mean."
-    ]
-
-
-def _width(raw: FloatArray, lo: float, hi: float, epsilons: Sequence[float]) -> list[str]:
-    """Warn of noise for a range that the data do not use."""
+    if below + above > CLIPPED:
+        moved = {
+            name: abs(float(np.clip(given, lo, hi).mean() - given.mean()))
+            for name, given in kept.items()
+        }
+        worst = max(moved, key=lambda name: moved[name])
+        average = sum(moved.values()) / len(moved)
+        yield (
+            f"The bounds {lo:g} to {hi:g} clip {below + above:.1%} of all rows ({below:.1%} below,"
+            f" {above:.1%} above). A site learns the mean of its clipped values, alone or together."
+            f" That mean is off by {average:.3g} on average, and by {moved[worst]:.3g} at {worst}."
+            " This study compares all answers with the clipped mean."
+        )
     spread = float(raw.max() - raw.min())
-    if spread == 0 or hi - lo < TOO_WIDE * spread:
-        return []
-    times = (hi - lo) / spread
-    private = [epsilon for epsilon in epsilons if isfinite(epsilon)]
-    same = ""
-    if private:
-        smaller = ", ".join(f"{epsilon / times:.2g}" for epsilon in private)
-        given = ", ".join(f"{epsilon:g}" for epsilon in private)
-        same = f", as if epsilon were {smaller} instead of {given}"
-    return [
-        f"The bounds {lo:g} to {hi:g} are {times:.0f} times as wide as the data. The noise is"
-        f" proportional to the bounds, so it is {times:.0f} times as large as narrow bounds would"
-        f" need{same}. Choose narrower bounds from public knowledge, not from these data."
-    ]
-
-
-def _flat(kept: dict[str, FloatArray]) -> list[str]:
-    flat = [name for name, given in kept.items() if given.min() == given.max()]
-    if not flat:
-        return []
-    some = ", ".join(flat[:5]) + (", ..." if len(flat) > 5 else "")
-    return [
-        f"The same value in every row: {some}. The own mean of such a site is exact from the first"
-        " sample on, so it can't gain."
-    ]
+    if spread > 0 and hi - lo >= TOO_WIDE * spread:
+        times = (hi - lo) / spread
+        same, private = "", [epsilon for epsilon in epsilons if isfinite(epsilon)]
+        if private:
+            smaller = ", ".join(f"{epsilon / times:.2g}" for epsilon in private)
+            given = ", ".join(f"{epsilon:g}" for epsilon in private)
+            same = f", as if epsilon were {smaller} instead of {given}"
+        yield (
+            f"The bounds {lo:g} to {hi:g} are {times:.0f} times as wide as the data. The noise is"
+            f" proportional to the bounds, so it is {times:.0f} times as large as narrow bounds"
+            f" would need{same}. Choose narrower bounds from public knowledge, not from these data."
+        )
+    flat = [name for name, rows in kept.items() if rows.min() == rows.max()]
+    if flat:
+        some = ", ".join(flat[:5]) + (", ..." if len(flat) > 5 else "")
+        yield (
+            f"The same value in every row: {some}. The own mean of such a site is exact from the"
+            " first sample on, so it can't gain."
+        )
 
 
 @dataclass(frozen=True, slots=True)
