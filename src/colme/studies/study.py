@@ -7,7 +7,7 @@ the simulator's engines on what the sites are fed, batch by batch.
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -38,15 +38,8 @@ BYTES_OF_SITE = 600
 """Memory that a site takes in a run at one epsilon, for each site that it hears of."""
 
 
-class Runs(NamedTuple):
-    """Runs of a study that share a graph."""
-
-    first: int
-    runs: int
-
-
-class StudyExperiment(Experiment[Runs, StudyResult]):
-    """All runs of a study, in batches."""
+class StudyExperiment(Experiment[range, StudyResult]):
+    """All runs of a study, in batches: a part is the numbers of runs that share a graph."""
 
     files = FILES
 
@@ -58,18 +51,18 @@ class StudyExperiment(Experiment[Runs, StudyResult]):
         """Return the question, with digests of rows, edges and custom code."""
         return {"command": "study", "title": TITLE, **self.question.facts}
 
-    def parts(self) -> Sequence[Runs]:
+    def parts(self) -> Sequence[range]:
         """Return all batches."""
-        runs, lanes = self.question.runs, self._lanes
-        return [Runs(first, min(lanes, runs - first)) for first in range(0, runs, lanes)]
+        runs, lanes = range(self.question.runs), self._lanes
+        return [runs[first : first + lanes] for first in runs[::lanes]]
 
-    def name(self, part: Runs) -> str:
+    def name(self, part: range) -> str:
         """Return which runs."""
-        return f"{part.first}-{part.runs}"
+        return f"{part.start}-{len(part)}"
 
-    def work(self, part: Runs) -> int:
+    def work(self, part: range) -> int:
         """Return run-rounds."""
-        return part.runs * self.question.samples
+        return len(part) * self.question.samples
 
     def memory_of_part(self) -> int:
         """Return the bytes of one batch, about: each site may hold a record of each other."""
@@ -78,17 +71,17 @@ class StudyExperiment(Experiment[Runs, StudyResult]):
         sites = len(question.sites.names)
         return BYTES_OF_SITE * sites * min(sites, ASKED) * cells * self._lanes
 
-    def compute(self, part: Runs, report: Report = lambda _: None, *, threads: int = 1) -> Arrays:
+    def compute(self, part: range, report: Report = lambda _: None, *, threads: int = 1) -> Arrays:
         """Run all algorithms on what the sites are fed."""
         question, rounds = self.question, recorded(self.question)
-        world = self._world(rounds, range(part.first, part.first + part.runs))
-        engines = self._engines(world, part.first)
+        world = self._world(rounds, part)
+        engines = self._engines(world, part.start)
         feed = self._feed(world, engines)
         batch = Batch(feed, engines, [SiteErrors(question, feed)])
         start = 1
         for stop in rounds.tolist():
             batch.advance(start, stop)
-            report(part.runs * (stop + 1 - start))
+            report(len(part) * (stop + 1 - start))
             start = stop + 1
         return batch.sums()
 
