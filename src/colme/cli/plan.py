@@ -16,8 +16,8 @@ from colme.errors import ConfigError
 from colme.privacy.words import level
 
 if TYPE_CHECKING:  # `--help` waits for nothing that computes
-    from colme.plan.forecast import Forecast, Point
-    from colme.plan.question import Question
+    from colme.plan.forecast import Forecast
+    from colme.plan.question import Point, Question
     from colme.theory import Prospect
 
 GRAPHS = 400
@@ -112,9 +112,8 @@ def _half_range(bounds: str) -> float:
 def _draw(forecasts: Sequence["Forecast"], out: Path) -> list[Path]:
     # Without a figure, matplotlib is not imported.
     from colme.report import curves
-    from colme.report.forecast import over_samples
 
-    return curves.save(over_samples(forecasts), out, "plan")
+    return curves.save(curves.over_samples(forecasts), out, "plan")
 
 
 def _print_verdict(console: Console, one: "Forecast") -> None:

@@ -110,7 +110,8 @@ def study(
     rows.
     """
     from colme import plugins
-    from colme.studies.study import StudyExperiment, prepare
+    from colme.studies.question import prepare
+    from colme.studies.study import StudyExperiment
 
     plugins.search_in(Path.cwd())
     question = prepare(
@@ -154,7 +155,7 @@ def _plain_console() -> Console:
 
 
 def _print(result: "StudyResult") -> None:
-    from colme.studies import words as told
+    from colme.studies import result as told
 
     console, plain = wide_console(), _plain_console()
     plain.print(told.asked(result.question))
@@ -171,7 +172,7 @@ def _print(result: "StudyResult") -> None:
 
 
 def _curves(result: "StudyResult") -> Table:
-    from colme.studies.page import SHOWN
+    from colme.studies.result import SHOWN
 
     curves, samples = result.curves, result.curves[0].samples
     shown = [i for i, count in enumerate(samples) if count in SHOWN or i == len(samples) - 1]
@@ -189,12 +190,8 @@ def _curves(result: "StudyResult") -> Table:
 
 
 def _sites(result: "StudyResult", curve: "Curve", label: str) -> Table:
-    own = [
-        site
-        for site in result.sites
-        if (site.algorithm, site.epsilon) == (curve.algorithm, curve.epsilon)
-    ]
-    own = sorted((site for site in own if site.gain == site.gain), key=lambda site: -site.gain)
+    known = [site for site in result.sites_of(curve) if not isnan(site.gain)]
+    own = sorted(known, key=lambda site: -site.gain)
     most = MOST_SITES // 2
     shown = own if len(own) <= MOST_SITES else [*own[:most], None, *own[-most:]]
     few = "" if len(own) <= MOST_SITES else ", those that gain most and least"
@@ -219,7 +216,7 @@ def _sites(result: "StudyResult", curve: "Curve", label: str) -> Table:
 
 
 def _cells(site: "SiteResult") -> list[str]:
-    from colme.studies.page import number, percent
+    from colme.studies.result import number, percent
 
     return [
         site.site,
