@@ -4,7 +4,6 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from os import environ
 from typing import Annotated, Any
@@ -19,48 +18,40 @@ BAD_INPUT = 2
 INTERRUPTED = 130
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
-    """A command as `colme --help` lists it, without importing its file."""
-
-    extra: str
-    """The extra that installs the packages it needs."""
-    words: str
-
-
 COMMANDS = {
-    "demo": Offer(
+    "demo": (
         "sim",
         "Show in a minute what agents gain by collaborating, and save a picture.",
     ),
-    "explore": Offer(
+    "explore": (
         "web",
         "Serve a page with sliders, curves and a network of real agents to play with.",
     ),
-    "plan": Offer(
+    "plan": (
         "sim",
         "Forecast whether collaboration pays, from how many samples on, and at which epsilon.",
     ),
-    "simulate": Offer("sim", "Simulate a scenario and measure the error over time."),
-    "study": Offer(
+    "simulate": ("sim", "Simulate a scenario and measure the error over time."),
+    "study": (
         "sim",
         "Estimate how much each site in a table would gain by collaborating.",
     ),
-    "plot": Offer("sim", "Draw a result over time as PNG, SVG and PDF, with 95% confidence bands."),
-    "reproduce": Offer(
+    "plot": ("sim", "Draw a result over time as PNG, SVG and PDF, with 95% confidence bands."),
+    "reproduce": (
         "sim",
         "Reproduce the paper's figure and its claims, or the comparison with earlier systems.",
     ),
-    "identity": Offer("node", "Make, show or renew the key and the certificate of a node."),
-    "node": Offer("node", "Run a node until it is interrupted (SIGINT or SIGTERM)."),
-    "status": Offer("node", "Show a running node's estimate, round, privacy and neighbours."),
-    "state": Offer("node", "Show, back up, restore or change the stored state of a node."),
-    "fleet": Offer(
+    "identity": ("node", "Make, show or renew the key and the certificate of a node."),
+    "node": ("node", "Run a node until it is interrupted (SIGINT or SIGTERM)."),
+    "status": ("node", "Show a running node's estimate, round, privacy and neighbours."),
+    "state": ("node", "Show, back up, restore or change the stored state of a node."),
+    "fleet": (
         "node",
         "Run real nodes on this machine with made-up data: a process each, TLS on loopback.",
     ),
 }
-"""Every command has a file in this folder."""
+"""Every command has a file in this folder. Here: the extra that installs the packages that it needs,
+and its line in `colme --help`, which imports no file of a command."""
 
 MOVED = {
     "bench": "python -m benchmarks speed, scale or node, in a clone of the project",
@@ -116,13 +107,12 @@ def _application(loaded: Iterable[str]) -> typer.Typer:
         add_completion=True,
     )
     app.callback()(_options)
-    for name, offer in COMMANDS.items():
-        words = offer.words
+    for name, (extra, words) in COMMANDS.items():
         try:
             command = _load(name) if name in loaded else _announced
         except ModuleNotFoundError as missing:
-            command = _unavailable(missing.name, offer.extra)
-            words += f"\n\n{needs(missing.name, offer.extra)}".replace("[", r"\[")  # no markup
+            command = _unavailable(missing.name, extra)
+            words += f"\n\n{needs(missing.name, extra)}".replace("[", r"\[")  # no markup
         if isinstance(command, typer.Typer):
             app.add_typer(command, name=name)
         elif command.__module__ == __name__:
@@ -181,8 +171,8 @@ def run_app(app: typer.Typer, arguments: Sequence[str], program: str) -> int:
     except ColmeError as error:
         return _refuse(str(error))
     except ModuleNotFoundError as missing:
-        offer = COMMANDS.get(arguments[0])
-        return _refuse(needs(missing.name, offer.extra if offer else "all"))
+        extra, _ = COMMANDS.get(arguments[0], ("all", ""))
+        return _refuse(needs(missing.name, extra))
 
 
 def _in_words(message: str) -> str:

@@ -15,8 +15,8 @@ from rich.live import Live
 from rich.table import Table
 
 from colme.cli.explore import open_page
-from colme.cli.running import Epsilon, Json, Seed, numbers, print_json
-from colme.cli.tables import show
+from colme.cli.printing import plain_console, print_json, show, table_of
+from colme.cli.running import Epsilon, Json, Seed, numbers
 from colme.privacy.words import level
 
 if TYPE_CHECKING:  # `--help` waits for nothing that computes
@@ -66,7 +66,7 @@ def fleet(
         algorithm=resolved(algorithm),
         seed=seed,
     )
-    console = Console(stderr=as_json)
+    console = plain_console(stderr=as_json)
     with TemporaryDirectory(prefix="colme-fleet-") if out is None else nullcontext(out) as folder:
         members = prepare(plan, Path(folder))
         with (
@@ -74,7 +74,7 @@ def fleet(
             _page(plan, members) if watch else nullcontext() as page,
         ):
             if page is not None:
-                console.print(f"a page over all nodes: {page.address}", soft_wrap=True)
+                console.print(f"a page over all nodes: {page.address}")
                 if sys.stderr.isatty():
                     open_page(page.address)
             sights = _watched(running, plan, console)
@@ -89,7 +89,7 @@ def fleet(
                 with suppress(KeyboardInterrupt):
                     Event().wait()
     if out is not None and not as_json:
-        console.print(f"identities, configurations, states and logs are in {out}", markup=False)
+        console.print(f"identities, configurations, states and logs are in {out}")
 
 
 def _page(plan: "Plan", members: Sequence["Member"]) -> "FleetPage":
@@ -111,23 +111,24 @@ def _watched(running: "Fleet", plan: "Plan", console: Console) -> Sequence["Sigh
 
 
 def _table(sights: Sequence["Sight"], plan: "Plan") -> Table:
-    table = Table(
-        title=f"{plan.agents} nodes, {plan.degree} neighbours each, {plan.algorithm}, epsilon = "
+    headings = ("node", "round", "truth", "alone: error", "together: error", "records")
+    title = (
+        f"{plan.agents} nodes, {plan.degree} neighbours each, {plan.algorithm}, epsilon = "
         f"{level(plan.epsilon)} for each sample (event level, replace-one)"
     )
-    for heading in ("node", "round", "truth", "alone: error", "together: error", "records"):
-        table.add_column(heading, justify="right")
-    for sight in sights:
-        answer, truth = sight.estimate, sight.member.truth
-        table.add_row(
-            sight.member.name,
-            str(sight.round) if sight.status else "starting",
-            f"{truth:g}",
-            f"{answer['alone'] - truth:+.5f}" if answer else "-",
-            f"{answer['value'] - truth:+.5f}" if answer else "-",
-            str(answer["records"]) if answer else "-",
-        )
-    return table
+    return table_of(headings, map(_cells, sights), title=title, text=())
+
+
+def _cells(sight: "Sight") -> tuple[object, ...]:
+    answer, truth = sight.estimate, sight.member.truth
+    return (
+        sight.member.name,
+        sight.round if sight.status else "starting",
+        f"{truth:g}",
+        f"{answer['alone'] - truth:+.5f}" if answer else "-",
+        f"{answer['value'] - truth:+.5f}" if answer else "-",
+        answer["records"] if answer else "-",
+    )
 
 
 def _print_sums(console: Console, result: "Outcome") -> None:
