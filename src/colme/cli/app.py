@@ -17,7 +17,6 @@ from colme.errors import ColmeError, needs
 BAD_INPUT = 2
 INTERRUPTED = 130
 
-
 COMMANDS = {
     "demo": (
         "sim",
@@ -50,8 +49,8 @@ COMMANDS = {
         "Run real nodes on this machine with made-up data: a process each, TLS on loopback.",
     ),
 }
-"""Every command has a file in this folder. Here: the extra that installs the packages that it needs,
-and its line in `colme --help`, which imports no file of a command."""
+"""Every command has a file in this folder. Here: the extra that installs the packages it needs, and
+its line in `colme --help`, which imports no file of a command."""
 
 MOVED = {
     "bench": "python -m benchmarks speed, scale or node, in a clone of the project",
