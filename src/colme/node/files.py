@@ -11,6 +11,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from colme.errors import IdentityError
+
 FOLDER_MODE, FILE_MODE = 0o700, 0o600
 WRITABLE_BY_OTHERS, OPEN_TO_OTHERS = 0o022, 0o077
 ROOT = 0
@@ -28,6 +30,17 @@ class Exposed(Exception):  # noqa: N818 (it reads as what it is)
         super().__init__(path, seen, remedy)
         self.seen = f"{path}: {seen}"
         self.remedy = remedy
+
+
+@contextmanager
+def usable(field: str, path: Path, expected: str) -> Iterator[None]:
+    """Turn what is wrong with a file of an identity into an error that names the remedy."""
+    try:
+        yield
+    except Exposed as error:
+        raise IdentityError(field, error.seen, error.remedy) from None
+    except OSError as error:
+        raise IdentityError(field, str(path), f"{expected} ({error.strerror})") from None
 
 
 def make_own_folder(folder: Path) -> None:
@@ -49,6 +62,27 @@ def made_own_file(path: Path) -> int:
     if _KNOWS_OWNERS:
         os.fchmod(file, FILE_MODE)
     return file
+
+
+def replace(path: Path, content: bytes, *, mode: int = FILE_MODE) -> None:
+    """Write a file whole or not at all. Before it has all, nobody but its owner can read it."""
+    partial = path.with_name(f"{path.name}.partial")
+    partial.unlink(missing_ok=True)  # of a process that was killed
+    with open(made_own_file(partial), "wb") as file:
+        try:
+            file.write(content)
+            file.flush()
+            os.fchmod(file.fileno(), mode)
+            os.fsync(file.fileno())
+            partial.rename(path)
+        except OSError:
+            partial.unlink()
+            raise
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
 
 
 def require_own_folder(folder: Path) -> None:

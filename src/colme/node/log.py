@@ -50,21 +50,24 @@ class _AtOnce(logging.Handler):
 class _Waiting(QueueHandler):
     """Lines that wait for a thread. If too many wait, the next are dropped and counted."""
 
-    dropped = 0
+    def __init__(self) -> None:
+        self.lines: SimpleQueue[logging.LogRecord | None] = SimpleQueue()
+        super().__init__(self.lines)
+        self.dropped = 0
 
     def enqueue(self, record: logging.LogRecord) -> None:
-        if self.queue.qsize() < MOST_LINES:
-            super().enqueue(record)
+        if self.lines.qsize() < MOST_LINES:
+            self.lines.put(record)
         else:
             self.dropped += 1
 
     def write_all(self) -> None:
         """Write lines until None comes. Once all are written, say how many were dropped."""
         told = 0
-        while (record := self.queue.get()) is not None:
+        while (record := self.lines.get()) is not None:
             write_line(record.getMessage())
             dropped = self.dropped
-            if dropped > told and self.queue.empty():
+            if dropped > told and self.lines.empty():
                 what = "lines of this log were dropped: nobody read"
                 _bound(_UNTHROTTLED).warning(what, count=dropped - told)
                 told = dropped
@@ -140,7 +143,7 @@ def in_a_thread() -> Iterator[Callable[[str], None]]:
 
     A reader that stops reading costs lines then, and nothing else.
     """
-    waiting, before = _Waiting(SimpleQueue()), _LINES.handlers
+    waiting, before = _Waiting(), _LINES.handlers
     # Not a QueueListener: its end waits for a reader that never reads again. A daemon does not.
     thread = Thread(target=waiting.write_all, name="log", daemon=True)
     thread.start()
@@ -149,7 +152,7 @@ def in_a_thread() -> Iterator[Callable[[str], None]]:
         yield _LINES.critical
     finally:
         _LINES.handlers = before
-        waiting.queue.put(None)
+        waiting.lines.put(None)
         thread.join(SECONDS_TO_END)
 
 
