@@ -197,7 +197,7 @@ BAD_BODIES = {
     "one sample, not in a list": ('{"samples": 1}', None, "body"),
     "deep": ("[" * 200_000, None, "body"),
     "deep and closed": ("[" * 200_000 + "]" * 200_000, None, "body"),
-    "a number of 5,000 digits": ("9" * 5000, None, "body"),
+    "a number of 5,000 digits": ("9" * 5000, None, "samples[0]"),
     "no samples": ("[]", None, "samples:"),
     "nan": (f"[{SECRET}, NaN]", None, "samples[1]"),
     "infinity": (f"[{SECRET}, 1, -Infinity]", None, "samples[2]"),

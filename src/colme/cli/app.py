@@ -107,19 +107,20 @@ def _application(loaded: Iterable[str]) -> typer.Typer:
     )
     app.callback()(_options)
     for name, (extra, words) in COMMANDS.items():
+        command, refusal = None, ""
         try:
-            command = _load(name) if name in loaded else _announced
+            command = _load(name) if name in loaded else None
         except ModuleNotFoundError as missing:
-            command = _unavailable(missing.name, extra)
-            words += f"\n\n{needs(missing.name, extra)}".replace("[", r"\[")  # no markup
+            refusal = needs(missing.name, extra)
+            words += f"\n\n{refusal}".replace("[", r"\[")  # no markup
         if isinstance(command, typer.Typer):
             app.add_typer(command, name=name)
-        elif command.__module__ == __name__:
+        elif command is not None:
+            app.command(name)(command)
+        else:
             # Accept any options, so that the first error is about what is missing.
             anything = {"ignore_unknown_options": True, "allow_extra_args": True}
-            app.command(name, help=words, context_settings=anything)(command)
-        else:
-            app.command(name)(command)
+            app.command(name, help=words, context_settings=anything)(_refusing(refusal))
     return app
 
 
@@ -127,13 +128,11 @@ def _load(name: str) -> Any:
     return getattr(import_module(f"colme.cli.{name}"), name)
 
 
-def _announced() -> None:
-    """Stand in for a command in `colme --help`; never run, since naming a command loads it."""
+def _refusing(words: str) -> Callable[[], None]:
+    """Return a command that can't run. One that is only listed never does: naming it loads it."""
 
-
-def _unavailable(package: str | None, extra: str) -> Callable[[], None]:
     def refuse() -> None:
-        raise typer.TyperException(needs(package, extra))
+        raise typer.TyperException(words)
 
     return refuse
 
@@ -143,7 +142,7 @@ def run(arguments: Sequence[str]) -> int:
     options = [one.partition("=")[0] for one in arguments if one.startswith("--")]
     for words in (arguments[:1], arguments[:2], *([arguments[0], one] for one in options)):
         if (name := " ".join(words)) in MOVED:
-            return _refuse(f"colme {name} is gone: use {MOVED[name]}")
+            return _end(f"colme {name} is gone: use {MOVED[name]}")
     app = _application(COMMANDS if COMPLETES in environ else arguments[:1])
     groups = [group.name for group in app.registered_groups]
     if not arguments or (len(arguments) == 1 and arguments[0] in groups):
@@ -154,24 +153,28 @@ def run(arguments: Sequence[str]) -> int:
 def run_app(app: typer.Typer, arguments: Sequence[str], program: str) -> int:
     """Run a command line with errors in one line, and return its exit code."""
     command = typer.main.get_command(app)
-    warnings.showwarning = lambda message, *_, **__: _warn(message)
+    warnings.showwarning = lambda message, *_, **__: print(
+        f"colme: warning: {message}", file=sys.stderr
+    )
     try:
         _refuse_repeated(command, arguments)
         code: int = command.main(list(arguments), program, standalone_mode=False) or 0
-        return _interrupted() if code == INTERRUPTED else code  # typer makes a code of it
+        if code == INTERRUPTED:  # typer makes a code of it
+            raise KeyboardInterrupt
+        return code
     except (typer.Abort, KeyboardInterrupt):
-        return _interrupted()
+        return _end("interrupted", INTERRUPTED)
     except StoppedCommand as stopped:
-        return _interrupted(str(stopped))
+        return _end(str(stopped), INTERRUPTED)
     except typer.BadParameter as error:
-        return _refuse(_in_words(error.format_message()))
+        return _end(_in_words(error.format_message()))
     except typer.TyperException as error:
-        return _refuse(f"{error.format_message()} (see {program} --help)")
+        return _end(f"{error.format_message()} (see {program} --help)")
     except ColmeError as error:
-        return _refuse(str(error))
+        return _end(str(error))
     except ModuleNotFoundError as missing:
         extra, _ = COMMANDS.get(arguments[0], ("all", ""))
-        return _refuse(needs(missing.name, extra))
+        return _end(needs(missing.name, extra))
 
 
 def _in_words(message: str) -> str:
@@ -193,15 +196,7 @@ def _refuse_repeated(command: Any, arguments: Sequence[str]) -> None:
             )
 
 
-def _interrupted(words: str = "interrupted") -> int:
+def _end(words: str, code: int = BAD_INPUT) -> int:
+    """Say why a command ends, and return its exit code."""
     print(f"colme: {words}", file=sys.stderr)
-    return INTERRUPTED
-
-
-def _warn(message: Warning | str) -> None:
-    print(f"colme: warning: {message}", file=sys.stderr)
-
-
-def _refuse(reason: str) -> int:
-    print(f"colme: {reason}", file=sys.stderr)
-    return BAD_INPUT
+    return code

@@ -20,8 +20,7 @@ from colme.cli.running import Epsilon, Json, Seed, numbers
 from colme.privacy.words import level
 
 if TYPE_CHECKING:  # `--help` waits for nothing that computes
-    from colme.node.fleet import Fleet, Member, Outcome, Plan, Sight
-    from colme.node.fleet_page import FleetPage
+    from colme.node.fleet import Fleet, Outcome, Plan, Sight
 
 
 def fleet(
@@ -57,6 +56,9 @@ def fleet(
     from colme.algorithms import resolved
     from colme.node.fleet import Fleet, Plan, outcome, prepare
 
+    if watch:  # Without a page no HTTP server is imported.
+        from colme.node.fleet_page import FleetPage
+
     plan = Plan(
         agents=agents,
         degree=degree,
@@ -71,7 +73,7 @@ def fleet(
         members = prepare(plan, Path(folder))
         with (
             Fleet(members) as running,
-            _page(plan, members) if watch else nullcontext() as page,
+            FleetPage(plan, members) if watch else nullcontext() as page,
         ):
             if page is not None:
                 console.print(f"a page over all nodes: {page.address}")
@@ -92,20 +94,12 @@ def fleet(
         console.print(f"identities, configurations, states and logs are in {out}")
 
 
-def _page(plan: "Plan", members: Sequence["Member"]) -> "FleetPage":
-    # Without a page no HTTP server is imported.
-    from colme.node.fleet_page import FleetPage
-
-    return FleetPage(plan, members)
-
-
 def _watched(running: "Fleet", plan: "Plan", console: Console) -> Sequence["Sight"]:
     """Show all nodes until the fleet is done; return the last sight of them."""
     sights: Sequence[Sight] = ()
-    seen = sys.stderr.isatty() if console.stderr else console.is_terminal
     with Live(console=console, transient=True, auto_refresh=False) as live:
         for sights in running.watch():
-            if seen:
+            if console.is_terminal:
                 live.update(_table(sights, plan), refresh=True)
     return sights
 
@@ -135,6 +129,5 @@ def _print_sums(console: Console, result: "Outcome") -> None:
     share = result.mse_estimate / result.mse_local
     console.print(
         f"mean squared error: alone {result.mse_local:.3g}, together {result.mse_estimate:.3g}: "
-        f"{share:.2f} of it"
+        f"{share:.2f} of it\n{result.rounds_per_second:.1f} rounds per second"
     )
-    console.print(f"{result.rounds_per_second:.1f} rounds per second")

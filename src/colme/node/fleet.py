@@ -60,11 +60,6 @@ class Plan:
     """Samples are what is written to `SAMPLES` beside each configuration, not made up by nodes."""
 
     def __post_init__(self) -> None:
-        if not 0 <= self.degree < self.agents:
-            raise ConfigError("--degree", self.degree, f"at most {self.agents - 1}, below --agents")
-        if self.agents * self.degree % 2:
-            expected = "an even product of --agents and --degree: every edge has two ends"
-            raise ConfigError("--degree", self.degree, expected)
         if self.algorithm not in ALGORITHMS:
             known = [*ALIASES, *ALGORITHMS]
             raise ConfigError("--algorithm", self.algorithm, one_of(self.algorithm, known))

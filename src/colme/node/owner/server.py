@@ -40,7 +40,7 @@ def json_of(body: bytes) -> list[object]:
     All are numbers, or none is taken.
     """
     try:
-        content = json.loads(body.decode())
+        content = json.loads(body.decode(), parse_int=float)
     except (ValueError, RecursionError):
         content = None
     if isinstance(content, dict) and content.keys() == {"samples"}:
@@ -73,16 +73,12 @@ def numbers(values: list[object]) -> list[float]:
     """All of them, or a SampleError that names the first bad one and never quotes it."""
     if not values:
         raise SampleError("samples", "none", "one number or more")
-    return [_number(value, place) for place, value in enumerate(values)]
-
-
-def _number(value: object, place: int) -> float:
-    try:
-        if isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value):
-            return float(value)
-    except OverflowError:  # a whole number that no float holds
-        pass
-    raise SampleError(f"samples[{place}]", type(value).__name__, "a finite number")
+    samples = []
+    for place, value in enumerate(values):
+        if not (isinstance(value, float) and isfinite(value)):
+            raise SampleError(f"samples[{place}]", type(value).__name__, "a finite number")
+        samples.append(value)
+    return samples
 
 
 REQUEST_SECONDS = 10.0
