@@ -20,7 +20,7 @@ WIDTH = 140
 
 def plain_console(*, stderr: bool = False) -> Console:
     """Return a console that shows text as it is and leaves the breaks of lines to the terminal."""
-    console = Console(stderr=stderr, soft_wrap=True, highlight=False, markup=False)
+    console = Console(stderr=stderr, soft_wrap=True, highlight=False, markup=False, emoji=False)
     if not console.is_terminal:
         console.width = WIDTH
     return console

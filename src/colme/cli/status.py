@@ -101,18 +101,17 @@ def _number(value: float | None) -> str:
 def _table_of(neighbours: Sequence["NeighbourStatus"]) -> Table:
     rounds = any(one.accepted is not None for one in neighbours)
     special = ("class", "round", "late") if rounds else ("vouched for",)
-    rows = (
-        (
-            one.name,
-            one.address,
-            f"{'connected' if one.connected else 'away'}{', suspect' if one.suspect else ''}",
-            *(_of_rounds(one) if rounds else (one.vouched_for,)),
-            one.last_error or "",
+    rows = []
+    for one in neighbours:
+        link = "connected" if one.connected else "away"
+        alike = "same" if one.accepted else "other"
+        rows.append(
+            (
+                one.name,
+                one.address,
+                f"{link}, suspect" if one.suspect else link,
+                *((alike, one.round, one.late) if rounds else (one.vouched_for,)),
+                one.last_error or "",
+            )
         )
-        for one in neighbours
-    )
     return table_of(("neighbour", "address", "link", *special, "last error"), rows)
-
-
-def _of_rounds(one: "NeighbourStatus") -> tuple[object, ...]:
-    return "same" if one.accepted else "other", one.round, one.late

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from logging.handlers import QueueHandler
+from math import inf
 from queue import SimpleQueue
 from threading import Lock, Thread
 from traceback import extract_tb
@@ -93,38 +94,35 @@ class Throttle:
         self._clock = clock
         self._seconds = seconds
         self._peers = peers
-        self._passed: dict[_Key, float] = {}
-        self._left_out: dict[_Key, int] = {}
+        self._seen: dict[_Key, tuple[float, int]] = {}
+        """When an event passed last, and how many did not since: the first of it passed first."""
         self._lock = Lock()
 
     def __call__(self, _logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
         """The event as it is, or with `left_out`; structlog.DropEvent if it came too soon."""
-        with self._lock:
-            return self._passed_or_counted(event, self._clock())
-
-    def _passed_or_counted(self, event: EventDict, now: float) -> EventDict:
         # A reason is a word; where there is none, why is of this node's own making.
         what = (event["event"], event.get("reason", event.get("why")))
-        key = self._place_of((event.get("node"), what, event.get("peer")), now)
-        if key in self._passed and now - self._passed[key] < self._seconds:
-            self._left_out[key] = self._left_out.get(key, 0) + 1
-            raise structlog.DropEvent
-        # Taken out and put back at the end: the first of the dictionary is the oldest.
-        self._passed.pop(key, None)
-        self._passed[key] = now
-        if left_out := self._left_out.pop(key, 0):
+        with self._lock:
+            now = self._clock()
+            key = self._place_of((event.get("node"), what, event.get("peer")), now)
+            passed, left_out = self._seen.get(key, (-inf, 0))
+            if now - passed < self._seconds:
+                self._seen[key] = passed, left_out + 1
+                raise structlog.DropEvent
+            self._seen.pop(key, None)  # to be put at the end
+            self._seen[key] = now, 0
+        if left_out:
             event["left_out"] = left_out
         return event
 
     def _place_of(self, key: _Key, now: float) -> _Key:
-        shared = (key[0], key[1], None)
-        if key in self._passed or len(self._passed) < self._peers:
+        if key in self._seen or len(self._seen) < self._peers:
             return key
-        oldest = next(iter(self._passed))
-        if oldest == shared or now - self._passed[oldest] < self._seconds:
+        shared = (key[0], key[1], None)
+        oldest, (passed, _) = next(iter(self._seen.items()))
+        if oldest == shared or now - passed < self._seconds:
             return shared
-        del self._passed[oldest]
-        self._left_out.pop(oldest, None)
+        del self._seen[oldest]
         return key
 
 

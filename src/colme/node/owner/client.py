@@ -5,7 +5,6 @@ from typing import Any
 from urllib.error import HTTPError
 from urllib.request import ProxyHandler, Request, build_opener
 
-from prometheus_client.parser import text_string_to_metric_families
 from pydantic import TypeAdapter, ValidationError
 
 from colme.errors import ConfigError, IdentityError, NetworkError
@@ -38,27 +37,19 @@ class OwnerClient:
     def status(self) -> Status:
         """Counts and words: see `Owned.status`. What a later version has added is left out."""
         try:
-            return STATUS.validate_json(self._get("/status"))
+            return STATUS.validate_json(self.get("/status"))
         except ValidationError:
             raise self._stranger("no status") from None
 
     def estimate(self) -> dict[str, Any] | None:
         """The owner's answer; None while there is no sample."""
-        content = self._get("/estimate", none_at=409, patience=FIRST_ANSWER)
+        content = self.get("/estimate", none_at=409, patience=FIRST_ANSWER)
         try:
             return ANSWER.validate_json(content or b"null")
         except ValidationError:
             raise self._stranger("no answer") from None
 
-    def metrics(self) -> dict[str, float]:
-        """What the node counts; of a series with labels, the sum."""
-        totals: dict[str, float] = {}
-        for family in text_string_to_metric_families(self._get("/metrics").decode()):
-            for sample in family.samples:
-                totals[sample.name] = totals.get(sample.name, 0.0) + sample.value
-        return totals
-
-    def _get(self, path: str, *, none_at: int | None = None, patience: float = PATIENCE) -> bytes:
+    def get(self, path: str, *, none_at: int | None = None, patience: float = PATIENCE) -> bytes:
         """Return what the node answers; nothing where it refuses with the code `none_at`."""
         request = Request(
             f"http://{self._address}{path}", headers={"Authorization": f"Bearer {self._token}"}

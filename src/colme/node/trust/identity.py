@@ -219,18 +219,13 @@ class Identity:
         return found
 
     def _write(self, folder: Path) -> None:
+        content = self.key_pem + self.certificate.pem
+        if self.signing is not None:
+            content += _key_pem(ed25519.Ed25519PrivateKey.from_private_bytes(self.signing))
         # The certificate goes last: it must never be handed out for a key that was not kept.
         with files.usable("identity", folder, WRITABLE):
-            files.replace(folder / PRIVATE_FILE, self._content)
+            files.replace(folder / PRIVATE_FILE, content)
             files.replace(folder / PUBLIC_FILE, self.certificate.pem, mode=0o644)
-
-    @property
-    def _content(self) -> bytes:
-        parts = [self.key_pem, self.certificate.pem]
-        if self.signing is not None:
-            key = ed25519.Ed25519PrivateKey.from_private_bytes(self.signing)
-            parts.append(_key_pem(key))
-        return b"".join(parts)
 
     def signs(self, neighbours: Mapping[str, Certificate]) -> Ed25519:
         """Who this node is to those who are not its neighbours; an error if it can't be that.
