@@ -159,7 +159,8 @@ def run_app(app: typer.Typer, arguments: Sequence[str], program: str) -> int:
     try:
         _refuse_repeated(command, arguments)
         code: int = command.main(list(arguments), program, standalone_mode=False) or 0
-        if code == INTERRUPTED:  # typer makes a code of it
+        # Of a Ctrl-C that it has seen, typer keeps the exit code alone.
+        if code == INTERRUPTED:
             raise KeyboardInterrupt
         return code
     except (typer.Abort, KeyboardInterrupt):

@@ -56,7 +56,8 @@ def fleet(
     from colme.algorithms import resolved
     from colme.node.fleet import Fleet, Plan, outcome, prepare
 
-    if watch:  # Without a page no HTTP server is imported.
+    # Without a page no HTTP server is imported.
+    if watch:
         from colme.node.fleet_page import FleetPage
 
     plan = Plan(

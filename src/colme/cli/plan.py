@@ -87,7 +87,8 @@ def plan(
         for name in map(resolved, words(algorithm))
     ]
     paths: list[Path] = []
-    if out is not None:  # Without a figure, matplotlib is not imported.
+    # Without a figure, matplotlib is not imported.
+    if out is not None:
         from colme.report import curves
         from colme.report.forecast import over_samples
 

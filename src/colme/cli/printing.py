@@ -68,6 +68,7 @@ def show(console: Console, table: Table) -> None:
             column.header = column.header.replace("\n/", " /")
     real = console.width
     console.width = max(real, _width(console, table).minimum)
+    # A soft wrap would leave all breaks to the terminal: cells have to break within their column.
     console.print(table, markup=False, soft_wrap=False)
     console.width = real
 

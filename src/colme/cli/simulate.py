@@ -127,6 +127,7 @@ def simulate(
 
 def _as_plain(dataset: "xr.Dataset") -> dict[str, Any]:
     """Return coordinates, every variable as nested lists, and attributes."""
+    # The content of xarray's own form, under names that programs have long relied on.
     found = dataset.to_dict()
     scenario = json.loads(found["attrs"]["scenario"])
     return {

@@ -187,6 +187,7 @@ def ask(member: Member, *, at_rest: bool) -> Sight:
     asked for once, at rest, it is what agents in memory answer.
     """
     status = estimate = None
+    # Its owner's side may not be there yet, or no more.
     with suppress(NodeError):
         client = OwnerClient(member.config)
         status = client.status()

@@ -52,6 +52,7 @@ class _Waiting(QueueHandler):
     """Lines that wait for a thread. If too many wait, the next are dropped and counted."""
 
     def __init__(self) -> None:
+        # Without a limit of its own: the line that ends the thread must always find room.
         self.lines: SimpleQueue[logging.LogRecord | None] = SimpleQueue()
         super().__init__(self.lines)
         self.dropped = 0
@@ -109,7 +110,8 @@ class Throttle:
             if now - passed < self._seconds:
                 self._seen[key] = passed, left_out + 1
                 raise structlog.DropEvent
-            self._seen.pop(key, None)  # to be put at the end
+            # Taken out and put back at the end: the first of the dictionary is the oldest.
+            self._seen.pop(key, None)
             self._seen[key] = now, 0
         if left_out:
             event["left_out"] = left_out

@@ -40,6 +40,7 @@ def json_of(body: bytes) -> list[object]:
     All are numbers, or none is taken.
     """
     try:
+        # As floats: a whole number that is too large for one is infinite, and refused by its place.
         content = json.loads(body.decode(), parse_int=float)
     except (ValueError, RecursionError):
         content = None
