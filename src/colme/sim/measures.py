@@ -77,7 +77,7 @@ class Measure:
     of: Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
 
 
-class Answers:
+class AnswerRecorder:
     """Records what is made of all answers: custom measures, and what is kept beside averages."""
 
     def __init__(

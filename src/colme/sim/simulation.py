@@ -41,10 +41,11 @@ from colme.sim.engines import (
     World,
     mean_groups,
 )
-from colme.sim.kernel import LINES, STEPS, UNIFORM, Form, Origin, aligned, form_of
+from colme.sim.kernel.arrays import LINES, STEPS, UNIFORM, Form, Origin, aligned
+from colme.sim.kernel.simd import form_of
 from colme.sim.measures import (
     AllRuns,
-    Answers,
+    AnswerRecorder,
     Averages,
     Keep,
     Measure,
@@ -158,7 +159,7 @@ class Prepared:
         averages = Averages(self.cells, feed, self.closed_forms(world), self.keep)
         recorders: list[Recorder] = [averages]
         if self.setting.keeps_answers:
-            recorders.append(Answers(self.measures, self.keep, world, self.cells))
+            recorders.append(AnswerRecorder(self.measures, self.keep, world, self.cells))
         return Batch(feed, engines, recorders)
 
     def _engines(self, world: World, threads: int) -> list[Engine]:
