@@ -14,6 +14,7 @@ from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
 from colme.sim.scenario.distributions import Normal
 from colme.sim.simulation import simulate
+from support.refusing import refused
 
 BASELINES = ("local", "ideal", "colme", "c-colme", "b-colme", "private-colme")
 SMALL = Scenario.build(
@@ -96,6 +97,5 @@ def test_the_two_settings_are_those_of_the_papers() -> None:
 
 
 def test_private_colme_needs_one_epsilon_for_all() -> None:
-    with pytest.raises(ConfigError) as refused:
+    with refused(ConfigError, "algorithms", seen="private-colme"):
         SMALL.changed(epsilon_per_agent=[1.0] * 20)
-    assert (refused.value.field, refused.value.seen) == ("algorithms", "private-colme")

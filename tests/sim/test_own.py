@@ -30,6 +30,7 @@ from colme.sim.engines.decisions import PythonRule
 from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
 from colme.sim.simulation import simulate
+from support.refusing import refused
 
 MODULE = """
 from dataclasses import dataclass
@@ -220,9 +221,8 @@ def test_a_rule_in_the_place_of_an_algorithm_is_the_papers_with_it(
 
 def test_what_can_not_be_called_is_no_algorithm() -> None:
     for algorithm in (3, "nowhere:at_all"):
-        with pytest.raises(ConfigError) as refused:
+        with refused(ConfigError, "algorithms.0.algorithm", seen=algorithm):
             Scenario.build(algorithms=[{"algorithm": algorithm}])
-        assert (refused.value.field, refused.value.seen) == ("algorithms.0.algorithm", algorithm)
 
 
 @pytest.mark.parametrize(
@@ -246,9 +246,8 @@ def test_a_table_that_names_no_rule_is_refused(rule: dict[str, object]) -> None:
 
 def test_a_baseline_of_ones_own_is_told_one_epsilon_or_refused() -> None:
     epsilons = [1.0, 2.0] * 20
-    with pytest.raises(ConfigError) as refused:
+    with refused(ConfigError, "algorithms"):
         Scenario.build(**SMALL, epsilon_per_agent=epsilons, algorithms=[lambda run: None])
-    assert refused.value.field == "algorithms"
 
 
 class Slotted(ThresholdRule):

@@ -10,6 +10,7 @@ from colme.errors import ConfigError
 from colme.rules.decision import RULES, Oracle, Situation, ThresholdRule
 from colme.rules.release import Profile, Release
 from colme.sim.engines.decisions import PROBED, EdgeThresholds, LooksAtMeans, probe, threshold_table
+from support.refusing import refused
 
 EPSILONS = (0.5, 1.0, 4.0, inf, 1.0)
 PROFILES = [
@@ -113,9 +114,8 @@ def test_a_rule_that_looks_too_late_is_told_so() -> None:
     probe(LooksAtTheLoud(), quiet)
     everyone = [*quiet, Profile.bounded(0, 1, epsilon=1e-3)]
     ends = np.array([0]), np.array([PROBED])
-    with pytest.raises(ConfigError) as refused:
+    with refused(ConfigError, "rule", seen="LooksAtTheLoud"):
         EdgeThresholds(LooksAtTheLoud(), [everyone], ends, np.zeros((1, 4, 1))).fill(1, 2)
-    assert (refused.value.field, refused.value.seen) == ("rule", "LooksAtTheLoud")
 
 
 def test_probing_many_agents_takes_as_long_as_probing_few() -> None:
