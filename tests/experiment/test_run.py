@@ -139,37 +139,11 @@ def test_a_disk_that_is_full_in_between_says_what_to_do(
         run(Squares(), out=tmp_path)
 
 
-def test_what_is_done_is_read_and_not_computed_again(tmp_path: Path) -> None:
-    assert run(Squares(), out=tmp_path).result == [0, 1, 4, 9]
-    again = Squares()
-    outcome = run(again, out=tmp_path)
-    assert (outcome.result, outcome.computed, again.computed) == ([0, 1, 4, 9], False, [])
-    assert run(Squares(), out=tmp_path, force=True).computed
-
-
-def test_another_experiment_is_refused_and_replaced_if_asked(tmp_path: Path) -> None:
-    run(Squares(), out=tmp_path)
-    with refused(ConfigError, "--out"):
-        run(Squares(5), out=tmp_path)
-    assert run(Squares(5), out=tmp_path, force=True).result == [0, 1, 4, 9, 16]
-
-
 def test_parts_come_as_they_are_finished_and_are_combined_in_order() -> None:
     grown: list[int] = []
     outcome = run(Squares(), threads=2, finished=lambda parts: grown.append(len(parts)))
     assert grown == [1, 2, 3, 4]
     assert outcome.result == [0, 1, 4, 9]
-
-
-def test_an_error_of_a_part_ends_all_and_is_the_caller_s() -> None:
-    class Failing(Squares):
-        def compute(
-            self, part: int, report: Report = lambda _: None, *, threads: int = 1
-        ) -> Arrays:
-            raise RuntimeError("no luck")
-
-    with pytest.raises(RuntimeError):
-        run(Failing())
 
 
 def test_damaged_parts_are_computed_again_with_one_warning(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import inf
 
 import numpy as np
 import pytest
@@ -105,10 +104,6 @@ def test_few_records_are_no_help(others: int, known: bool) -> None:
     assert (found.value, found.trust, found.class_size) == (0.2, 0.0, 1.0)
     alone = known_variance_margin if known else empirical_margin
     assert found.margin == alone(SIGMA2, 1000)
-
-
-def test_one_sample_of_unknown_variance_has_no_interval() -> None:
-    assert posterior(own(0.2, count=1, known=False), []).margin == inf
 
 
 def test_noisy_variances_are_not_used_before_they_say_anything() -> None:

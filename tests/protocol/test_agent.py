@@ -81,32 +81,6 @@ def test_a_round_sends_three_exchanges_and_then_ends() -> None:
     assert agent.estimate.value == agent.estimate.alone == 0.75
 
 
-def test_noise_is_persisted_before_the_release_is_sent() -> None:
-    agent = make_agent("peer")
-    assert agent.observe(0.5).persist
-    effects = agent.step(Begin(1, (3,)))
-    assert effects.persist
-    assert effects.send
-
-
-def test_what_is_sent_depends_on_released_values_only() -> None:
-    """Two data sets and two noises with the same released sums: every message is the same."""
-    step = PROFILE.lattice_step
-    first, second = make_agent("peer"), make_agent("peer")
-    sent: list[list[object]] = [[], []]
-    for number, (x, shift) in enumerate([(0.5, 1000), (0.25, -77), (0.75, 31)], start=1):
-        for box, agent, value, draw in (
-            (sent[0], first, x, shift),
-            (sent[1], second, x + 64 * step, shift - 64),
-        ):
-            agent.observe(value)
-            box += agent.step(Begin(number, (draw,))).send
-            for message in (release(number), size(number), consensus(number)):
-                box += agent.step(Received("peer", message)).send
-    assert sent[0] == sent[1]
-    assert first.estimate.alone != second.estimate.alone
-
-
 def test_messages_ahead_of_time_wait_for_their_exchange_and_round() -> None:
     agent = make_agent("a", "b")
     begin(agent, 1)
@@ -327,6 +301,7 @@ def test_an_impossible_message_cannot_be_built(build: Callable[[], object], fiel
         ("epsilon", {"epsilon": -1}),
         ("epsilon", {"epsilon": math.nan}),
         ("epsilon", {"epsilon": 1e-300}),
+        ("epsilon", {"epsilon": "1"}),
         ("bounds", {"bounds": (1, 0)}),
         ("bounds", {"bounds": (0, math.nan)}),
         ("bounds", {"bounds": (-math.inf, 0)}),
@@ -340,13 +315,6 @@ def test_a_profile_that_cannot_be_is_refused(field: str, change: dict[str, objec
     good = {"bounds": (0.0, 1.0), "sigma2": 0.1, "beta": 0.3, "epsilon": 1.0}
     with refused(ConfigError, field):
         Profile(**(good | change))  # type: ignore[arg-type]
-
-
-def test_an_agent_is_not_its_own_neighbour_nor_has_one_twice() -> None:
-    with refused(ConfigError, "neighbours"):
-        make_agent("a", "me")
-    with refused(ConfigError, "neighbours"):
-        make_agent("a", "a")
 
 
 class Stumbling(ThresholdRule):

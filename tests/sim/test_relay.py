@@ -68,11 +68,6 @@ def test_those_who_are_to_be_asked_can_be_named() -> None:
         assert not np.allclose(few, others, rtol=0.01)
 
 
-def test_rounds_to_be_recorded_can_be_named() -> None:
-    result = simulate(study(recorded=[3, 200, 40], eventful=False, runs=1))
-    assert result.t.values.tolist() == [3, 40, 200]
-
-
 def test_on_a_complete_graph_everybody_is_asked_and_with_others_a_few() -> None:
     complete = study(graph={"family": "complete"}, algorithms=["relay"])
     for scenario, asked in ((complete, AGENTS), (study(algorithms=["relay"]), 24)):
@@ -161,9 +156,3 @@ def test_a_claim_of_a_thousand_times_the_count_is_worth_no_more_than_that_of_mos
 def test_options_that_relay_can_not_have_are_refused(option: str, value: Any) -> None:
     with refused(ConfigError, f"algorithms.0.{option}"):
         study(algorithms=[{"algorithm": "relay", option: value}])
-
-
-@pytest.mark.parametrize("rounds", [[], [0], [1, 201]])
-def test_only_rounds_that_there_are_can_be_recorded(rounds: list[int]) -> None:
-    with refused(ConfigError, "recorded"):
-        study(recorded=rounds)

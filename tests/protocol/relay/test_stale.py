@@ -183,20 +183,6 @@ class TestAsking:
             network.run_round()
         assert old.counts == waiting, "no noise is spent"
 
-    def test_a_newest_state_goes_on(self) -> None:
-        network = Network.of_equals(
-            {"a": ["b"], "b": ["a"]}, profile=PROFILE, noise=SeededLaplace(1), algorithm="relay"
-        )
-        for _ in range(60):
-            network.run_round({"a": 0.3, "b": 0.3})
-        agent = network.agents["a"]
-        again = Agent.restore(agent.settings, agent.snapshot())
-        network.agents = {**network.agents, "a": again}
-        for _ in range(60):
-            network.run_round({"a": 0.3, "b": 0.3})
-        assert again.counts.blocks > agent.counts.blocks
-        assert again.counts.released == again._own.stream.closed_count
-
 
 class TestStored:
     """The board is a part of the state that may be lost."""
