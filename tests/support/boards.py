@@ -132,9 +132,14 @@ def heard(peer: str, message: Any) -> Received:
     return Received(peer, message)
 
 
-def released(me: BoardExchange, own: Releases, number: int, draw: int) -> Record:
+def own_of(me: BoardExchange) -> Releases:
+    """What stands in for its own data."""
+    return cast(Releases, me._own)
+
+
+def released(me: BoardExchange, number: int, draw: int) -> Record:
     """My record after one block more."""
-    own.due = 1
+    own_of(me).due = 1
     me.step(Begin(number, (draw,)))
     mine = me.board.get(me.origin)
     assert isinstance(mine, Record)
@@ -159,24 +164,15 @@ NOTHING_HELD = DigestMessage(page=Page(after="", last=LAST_ORIGIN, heads=()), an
 """The answer of somebody whose board is empty: a restored agent may go on."""
 
 
-@dataclass
-class Flight:
-    """A message on its way."""
-
-    sender: str
-    receiver: str
-    message: Any
+Flight = tuple[str, str, Any]
+"""A message on its way: who sent it, to whom, and what it says."""
 
 
 class World:
     """Agents on a graph, with messages that a test may lose, repeat and bring out of order."""
 
     def __init__(self, graph: Mapping[str, Iterable[str]], **options: Any) -> None:
-        self.own = {name: Releases() for name in graph}
-        self.agents = {
-            name: exchange(name, peers, own=self.own[name], **options)
-            for name, peers in graph.items()
-        }
+        self.agents = {name: exchange(name, peers, **options) for name, peers in graph.items()}
         self.edges = [(name, peer) for name, peers in graph.items() for peer in peers]
         self.in_flight: deque[Flight] = deque()
         self.round = 0
@@ -185,16 +181,17 @@ class World:
     def tick(self, name: str, noise: tuple[int, ...] = ()) -> Effects:
         """One agent's tick; each draw is a block."""
         self.round += 1
-        self.own[name].due = len(noise)
+        own_of(self.agents[name]).due = len(noise)
         effects = self.agents[name].step(Begin(self.round, noise))
         for receiver, message in effects.send:
             self.sent.append(message)
-            self.in_flight.append(Flight(name, receiver, message))
+            self.in_flight.append((name, receiver, message))
         return effects
 
     def deliver(self, flight: Flight) -> None:
         """Bring one message, which may have been brought before."""
-        self.agents[flight.receiver].step(heard(flight.sender, flight.message))
+        sender, receiver, message = flight
+        self.agents[receiver].step(heard(sender, message))
 
     def reconnect(self) -> None:
         """All that was on its way is lost, and everybody finds everybody back."""

@@ -9,7 +9,7 @@ from colme.protocol.board.board import PAGE
 from colme.protocol.board.identity import InProcess
 from colme.protocol.board.messages import LARGEST_BATCH, DigestMessage, RecordsMessage
 from colme.protocol.board.record import Proof, Record, origin_of_key
-from support.boards import World, heard, written
+from support.boards import World, heard, own_of, written
 
 Graph = dict[str, set[str]]
 
@@ -86,8 +86,8 @@ def test_once_connected_again_all_boards_are_the_same(graph: Graph, data: st.Dat
     first, *others = world.boards()
     assert all(other == first for other in others)
     # Nothing of the own is lost on the way: each has its newest release there.
-    for name, agent in world.agents.items():
-        own, entry = world.own[name], agent.board.get(agent.origin)
+    for agent in world.agents.values():
+        own, entry = own_of(agent), agent.board.get(agent.origin)
         assert own.stream.blocks == (entry.order[1] if entry else 0)
         assert entry is None or isinstance(entry, Record)
 
@@ -138,10 +138,11 @@ def test_a_partition_ends_like_any_loss(graph: Graph, data: st.DataObject) -> No
     for place in range(4):
         for name in graph:
             world.tick(name, (place,))
-        flights, world.in_flight = list(world.in_flight), type(world.in_flight)()
-        for flight in flights:
-            if (flight.sender in apart) == (flight.receiver in apart):
-                world.deliver(flight)
+        flights = list(world.in_flight)
+        world.in_flight.clear()
+        for sender, receiver, message in flights:
+            if (sender in apart) == (receiver in apart):
+                world.deliver((sender, receiver, message))
     world.reconnect()
     world.until_quiet(2 * len(graph) + 4)
     first, *others = world.boards()

@@ -22,6 +22,7 @@ from support.boards import (
     Releases,
     exchange,
     heard,
+    own_of,
     released,
     sent_records,
     written,
@@ -30,8 +31,7 @@ from support.refusing import refused
 
 
 def test_a_tick_publishes_what_is_due_signs_it_and_tells_all_neighbours() -> None:
-    own = Releases(due=1)
-    me = exchange("me", ["b", "a"], own=own)
+    me = exchange("me", ["b", "a"], own=Releases(due=1))
     effects = me.step(Begin(1, (25,)))
     mine = written("me", mean=0.25)
     assert effects.persist == EVERYTHING
@@ -46,9 +46,8 @@ def test_a_record_is_signed_once() -> None:
             signed.append(content)
             return super().sign(content)
 
-    own = Releases()
-    me = exchange("me", ["a"], own=own, identity=Counting("me"))
-    released(me, own, 1, 25)
+    me = exchange("me", ["a"], identity=Counting("me"))
+    released(me, 1, 25)
     me.step(Begin(2, ()))
     assert len(signed) == 1
 
@@ -169,9 +168,8 @@ class TestRefused:
         ],
     )
     def test_what_is_not_legal(self, event: Any, kind: type[ColmeError], field: str) -> None:
-        own = Releases()
-        me = exchange("me", ["a"], own=own)
-        released(me, own, 1, 25)
+        me = exchange("me", ["a"])
+        released(me, 1, 25)
         before = me.state
         with refused(kind, field):
             me.step(event)
@@ -209,9 +207,9 @@ def test_memory_stays_small_whatever_one_neighbour_brings(ticks: bool) -> None:
 
 
 def test_the_answer_rests_on_the_own_data_and_all_records() -> None:
-    own, algorithm = Releases(), Answers()
-    me = exchange("me", ["a"], own=own, algorithm=algorithm)
-    mine = released(me, own, 3, 25)
+    algorithm = Answers()
+    me = exchange("me", ["a"], algorithm=algorithm)
+    mine, own = released(me, 3, 25), own_of(me)
     liar = Proof.from_pair(written("liar", mean=0.1), written("liar", mean=0.2))
     me.step(heard("a", RecordsMessage((written("a"), liar))))
     own.stream.mean, own.stream.count = 0.3, 11
