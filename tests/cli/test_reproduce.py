@@ -46,4 +46,3 @@ def test_the_comparison_draws_a_figure_and_writes_a_table(
     assert table.count("\n|") == 2 + 13 + 2
     assert (tmp_path / "comparison.png").stat().st_size > 1000
     assert "paper.nc" in {path.name for path in tmp_path.iterdir()}
-    capsys.readouterr()

@@ -76,7 +76,6 @@ def test_with_force_the_other_goes_with_its_figures_and_its_batches(
     assert simulated(tmp_path, "--seed", "7", "--force") == 0
     assert {path.name for path in tmp_path.iterdir()} == {"asked.json", "notes.txt", "result.nc"}
     assert load(tmp_path).attrs["seed"] == 7
-    capsys.readouterr()
 
 
 def test_what_is_done_is_not_done_again_unless_forced(
@@ -138,7 +137,6 @@ def test_a_note_can_not_make_it_remove_what_is_elsewhere(
     (out / "asked.json").write_text('{"asked": {"seed": 3}, "files": ["../precious"]}')
     assert simulated(out, "--force") == 0
     assert (tmp_path / "precious").exists()
-    capsys.readouterr()
 
 
 def of_study(tmp_path: Path) -> list[str]:
@@ -203,7 +201,6 @@ def test_every_command_knows_its_folder(
         assert "command" in capsys.readouterr().err
     assert run([*command, "--seed", "9", "--force"]) == 0
     assert '"seed": 9' in (out / "asked.json").read_text()
-    capsys.readouterr()
 
 
 def test_what_is_not_finished_is_not_drawn(
@@ -222,4 +219,3 @@ def test_what_is_not_finished_is_not_drawn(
     assert "once more" in told
     assert simulated(tmp_path) == 0
     assert run(["plot", str(tmp_path)]) == 0
-    capsys.readouterr()

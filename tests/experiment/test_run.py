@@ -320,4 +320,3 @@ def test_one_kind_of_worker_is_enough_and_no_folder_is_taken(
     out = tmp_path / "out"
     assert command_line([*SMALL.split(), *both.split(), "--out", str(out)]) == BAD_INPUT
     assert not out.exists()
-    capsys.readouterr()

@@ -87,7 +87,6 @@ def test_a_cell_that_is_finished_is_not_computed_again(
     monkeypatch.setattr("colme.sim.simulation.Simulation.compute", None)  # nothing is left to do
     assert research(["harm", "--out", str(out)]) == 0
     assert (out / "harm.md").read_text() == first
-    capsys.readouterr()
 
 
 def test_no_such_cell(out: Path, capsys: pytest.CaptureFixture[str]) -> None:

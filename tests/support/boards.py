@@ -210,6 +210,12 @@ class World:
                 self.deliver(self.in_flight.popleft())
         raise AssertionError(f"still talking after {ticks} ticks")
 
-    def boards(self) -> list[dict[str, bytes]]:
-        """What each agent's board says."""
+    def settled(self) -> list[dict[str, bytes]]:
+        """What each agent's board says once all are connected again and nothing is sent any more.
+
+        That takes a digest, its answer and the records, and then one hop at a time; twice where a
+        proof changes.
+        """
+        self.reconnect()
+        self.until_quiet(2 * len(self.agents) + 4)
         return [contents(agent.board) for agent in self.agents.values()]
