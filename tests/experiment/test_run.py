@@ -83,6 +83,14 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
+def _stop_at(parts: int) -> Any:
+    def finished(done: Sequence[Arrays]) -> None:
+        if len(done) == parts:
+            raise KeyboardInterrupt
+
+    return finished
+
+
 @pytest.mark.parametrize("stored", [0, 1, 3])
 @pytest.mark.parametrize("kind", EXPERIMENTS)
 def test_stopped_at_any_part_and_resumed_it_has_the_same_bytes(
@@ -93,12 +101,8 @@ def test_stopped_at_any_part_and_resumed_it_has_the_same_bytes(
     out = tmp_path / "out"
     total = make().total_work()
 
-    def finished(parts: Sequence[Arrays]) -> None:
-        if len(parts) > stored:
-            raise KeyboardInterrupt
-
     with pytest.raises(Interrupted):
-        run(make(), out=out, threads=1, finished=finished)
+        run(make(), out=out, threads=1, finished=_stop_at(stored + 1))
     done: list[int] = []
     outcome = run(make(), out=out, report=done.append)
     assert outcome.computed
@@ -107,14 +111,15 @@ def test_stopped_at_any_part_and_resumed_it_has_the_same_bytes(
     assert {path.name for path in out.iterdir()} == {"asked.json", *(p.name for p in outcome.files)}
 
 
+def full(*_: object) -> None:
+    """What the system says where there is no room."""
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
 def test_a_full_disk_at_the_end_loses_no_part(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Parts are removed after the result is written, never before."""
-
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
     for kind, make in EXPERIMENTS.items():
         experiment: Any = make()  # type: ignore[operator]
         out = tmp_path / kind
@@ -131,9 +136,6 @@ def test_a_full_disk_at_the_end_loses_no_part(
 def test_a_disk_that_is_full_in_between_says_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
     monkeypatch.setattr(Folder, "save", full)
     with refused(ConfigError, "--out"):
         run(Squares(), out=tmp_path)
@@ -158,14 +160,6 @@ def test_damaged_parts_are_computed_again_with_one_warning(tmp_path: Path) -> No
         assert run(again, out=tmp_path, threads=1).result == [0, 1, 4, 9]
     assert len(told) == 1
     assert again.computed == [0, 1, 3]
-
-
-def _stop_at(parts: int) -> Any:
-    def finished(done: Sequence[Arrays]) -> None:
-        if len(done) == parts:
-            raise KeyboardInterrupt
-
-    return finished
 
 
 def test_any_damage_of_a_part_is_noticed(tmp_path: Path) -> None:

@@ -17,9 +17,23 @@ ALGORITHMS = ["relay", "paper"]
 
 def _played(rounds: int, **choices: object) -> Society:
     society = Society(Choices.model_validate({"agents": 16, "sigma": 0.05, **choices}))
+    _play(society, rounds)
+    return society
+
+
+def _play(society: Society, rounds: int) -> set[tuple[int, int]]:
+    """Return the edges that messages have crossed."""
+    crossed = set()
     for _ in range(rounds):
         society.run_round()
-    return society
+        crossed |= society.crossed
+    return crossed
+
+
+def _beliefs(society: Society) -> Beliefs:
+    beliefs = Beliefs(society)
+    beliefs.ask_all()
+    return beliefs
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
@@ -37,9 +51,8 @@ def test_undisturbed_it_is_the_network_of_the_library(algorithm: str) -> None:
         samples = society.truth + drawn.uniform(-half, half, choices.agents)
         network.run_round(samples.tolist())
     assert [agent.estimate for agent in society.agents] == list(network.estimates().values())
-    beliefs = Beliefs(society)
-    beliefs.ask_all()
-    asked = [belief.estimate for belief in beliefs.latest if belief is not None]
+    latest = _beliefs(society).latest
+    asked = [belief.estimate for belief in latest if belief is not None]
     assert asked == list(network.estimates().values())
 
 
@@ -55,9 +68,7 @@ def test_who_is_killed_says_nothing_and_the_others_go_on(algorithm: str) -> None
     society = _played(5, algorithm=algorithm)
     said, taken = len(society.letters(3)), society.agents[3].counts.taken
     society.kill(3)
-    for _ in range(10):
-        society.run_round()
-        assert not any(3 in edge for edge in society.crossed)
+    assert not any(3 in edge for edge in _play(society, 10))
     assert len(society.letters(3)) == said
     assert society.agents[3].counts.taken == taken
     others = [agent for a, agent in enumerate(society.agents) if a != 3]
@@ -66,11 +77,7 @@ def test_who_is_killed_says_nothing_and_the_others_go_on(algorithm: str) -> None
         # Who has to wait for the one that is gone must not be given up by its other neighbours.
         assert sum(sum(agent.late.values()) for agent in others) == 0
     society.kill(3)
-    crossed = False
-    for _ in range(10):
-        society.run_round()
-        crossed |= any(3 in edge for edge in society.crossed)
-    assert crossed
+    assert any(3 in edge for edge in _play(society, 10))
     assert society.agents[3].round == 25
 
 
@@ -81,31 +88,23 @@ def test_nothing_crosses_a_cut_and_both_halves_go_on(algorithm: str, family: str
     society.cut_in_two()
     cut = set(society.cut)
     assert cut
-    for _ in range(6):
-        society.run_round()
-        assert not society.crossed & cut
+    assert not _play(society, 6) & cut
     society.cut_in_two()
     assert not society.cut
-    crossed = set()
-    for _ in range(6):
-        society.run_round()
-        crossed |= society.crossed
-    assert crossed & cut
+    assert _play(society, 6) & cut
 
 
 def test_after_a_cut_is_healed_all_boards_hold_the_same() -> None:
     """Before anybody releases again: what was missed is made up for, not waited for."""
     society = _played(46)
     society.cut_in_two()
-    for _ in range(20):
-        society.run_round()
+    _play(society, 20)
     society.cut_in_two()
     blocks = [agent.counts.blocks for agent in society.agents]
     fingerprints = {agent.boards.board.fingerprint for agent in society.agents}
     assert len(fingerprints) > 1
-    for _ in range(12):
-        society.run_round()
-        fingerprints = {agent.boards.board.fingerprint for agent in society.agents}
+    _play(society, 12)
+    fingerprints = {agent.boards.board.fingerprint for agent in society.agents}
     assert [agent.counts.blocks for agent in society.agents] == blocks
     assert len(fingerprints) == 1
 
@@ -143,14 +142,11 @@ def test_a_liar_is_found_out_by_nobodys_mean_but_its_own() -> None:
     """It invents samples at the far end of the bounds: its record goes there, no other does."""
     society = _played(10, epsilon=float("inf"))
     society.lie(2)
-    for _ in range(200):
-        society.run_round()
+    _play(society, 200)
     lo, hi = society.choices.common_bounds
     released = [one.said.released for one in society.letters(2) if one.said.released is not None]
     assert abs(released[-1] - society.truth[2]) > (hi - lo) / 4
-    beliefs = Beliefs(society)
-    beliefs.ask_all()
-    for a, belief in enumerate(beliefs.latest):
+    for a, belief in enumerate(_beliefs(society).latest):
         assert belief is not None
         if a != 2:
             assert abs(belief.estimate.value - society.truth[a]) < 0.05
@@ -160,8 +156,7 @@ def test_a_liar_is_found_out_by_nobodys_mean_but_its_own() -> None:
 
 def test_an_answer_rests_on_the_class_that_it_is_near_to() -> None:
     society = _played(60, agents=20, epsilon=float("inf"))
-    beliefs = Beliefs(society)
-    beliefs.ask_all()
+    beliefs = _beliefs(society)
     for a, belief in enumerate(beliefs.latest):
         assert belief is not None
         assert belief.centre is not None

@@ -11,19 +11,10 @@ from colme.errors import ConfigError, UnknownOption
 from colme.rules.decision import RULES, DecisionRule, Oracle, Situation, ThresholdRule
 from colme.rules.release import Profile, Release
 from colme.testing import RULE_LAWS, check_rule
+from support.own_rule import WithinErrors
 from support.refusing import refused
 
 SITUATION = Situation(agents=200, degree=20, epsilon=1)
-
-
-@dataclass(frozen=True, slots=True)
-class WithinErrors(ThresholdRule):
-    """A rule of one's own: so many standard deviations of the difference apart."""
-
-    errors: float = 3.0
-
-    def threshold(self, mine: Release, theirs: Release) -> float:
-        return self.errors * sqrt(mine.variance + theirs.variance)
 
 
 EVERY: dict[str, DecisionRule] = {

@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from colme.errors import ConfigError
 from colme.sim.engines.baselines.b_colme import BColmeTable
 from colme.sim.engines.baselines.c_colme import CColmeTable
 from colme.sim.figures import comparison
 from colme.sim.scenario import Scenario
 from colme.sim.scenario.distributions import Normal
 from colme.sim.simulation import simulate
-from support.refusing import refused
 
 BASELINES = ("local", "ideal", "colme", "c-colme", "b-colme", "private-colme")
 SMALL = Scenario.build(
@@ -76,8 +74,3 @@ def test_the_two_settings_are_those_of_the_papers() -> None:
     assert (galante.means, galante.tolerance) == ([0.0, 1.0], 0.1)
     deciding = [a for a in galante.algorithms if isinstance(a, CColmeTable | BColmeTable)]
     assert {algorithm.delta for algorithm in deciding} == {0.1}
-
-
-def test_private_colme_needs_one_epsilon_for_all() -> None:
-    with refused(ConfigError, "algorithms", seen="private-colme"):
-        SMALL.changed(epsilon_per_agent=[1.0] * 20)

@@ -30,7 +30,7 @@ from colme.sim.engines.decisions import PythonRule
 from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
 from colme.sim.simulation import simulate
-from support.refusing import refused
+from support.own_rule import WithinErrors
 
 MODULE = """
 from dataclasses import dataclass
@@ -60,16 +60,6 @@ def folder(tmp_path: Path) -> Iterator[Path]:
     yield tmp_path
     sys.path[:] = before
     sys.modules.pop("my_rules", None)
-
-
-@dataclass(frozen=True, slots=True)
-class WithinErrors(ThresholdRule):
-    """The same rule, as an object from Python."""
-
-    errors: float = 3.0
-
-    def threshold(self, mine: Release, theirs: Release) -> float:
-        return self.errors * sqrt(mine.variance + theirs.variance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +187,9 @@ def test_another_field_is_another_study(tmp_path: Path) -> None:
         ("my_rules:STRICT", {"errors": 2}, "errors"),
         (Oracle, {"errors": 2}, "errors"),
         (3, {}, "rule"),
+        ({}, {}, "rule"),
+        ({"name": "bernstein"}, {}, "rule"),
+        ({"object": None}, {}, "rule"),
     ],
 )
 def test_what_is_no_rule_is_refused(
@@ -219,12 +212,6 @@ def test_a_rule_in_the_place_of_an_algorithm_is_the_papers_with_it(
         assert scenario.algorithms[1].label == "paper, WithinErrors"
 
 
-def test_what_can_not_be_called_is_no_algorithm() -> None:
-    for algorithm in (3, "nowhere:at_all"):
-        with refused(ConfigError, "algorithms.0.algorithm", seen=algorithm):
-            Scenario.build(algorithms=[{"algorithm": algorithm}])
-
-
 @pytest.mark.parametrize(
     "algorithm",
     [Paper(), Paper(rule=TightBernstein(PowerTheta(1, 0.5))), WithinErrors(2.0)],
@@ -235,19 +222,6 @@ def test_a_result_tells_the_scenario_it_was_made_with(algorithm: object) -> None
     again = Scenario.of_result(simulate(scenario))
     assert again == scenario
     assert simulate(again).mse.equals(simulate(scenario).mse)
-
-
-@pytest.mark.parametrize("rule", [{}, {"name": "bernstein"}, {"object": None}])
-def test_a_table_that_names_no_rule_is_refused(rule: dict[str, object]) -> None:
-    with pytest.raises(ConfigError) as refused:
-        Scenario.build(algorithms=[{"algorithm": "paper", "rule": rule}])
-    assert refused.value.field.endswith("rule")
-
-
-def test_a_baseline_of_ones_own_is_told_one_epsilon_or_refused() -> None:
-    epsilons = [1.0, 2.0] * 20
-    with refused(ConfigError, "algorithms"):
-        Scenario.build(**SMALL, epsilon_per_agent=epsilons, algorithms=[lambda run: None])
 
 
 class Slotted(ThresholdRule):

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import xarray as xr
 
 from colme.errors import ConfigError
 from colme.sim import results
@@ -34,19 +33,15 @@ def small(**changes: object) -> Scenario:
     return Scenario.build(**(SMALL | changes))
 
 
-def equal(one: xr.Dataset, other: xr.Dataset) -> bool:
-    return one.identical(other)
-
-
 def test_the_number_of_threads_does_not_change_a_bit() -> None:
-    assert equal(simulate(small(), threads=1), simulate(small(), threads=3))
+    assert simulate(small(), threads=1).identical(simulate(small(), threads=3))
 
 
 def test_results_have_the_study_s_dimensions_and_carry_its_configuration(tmp_path: Path) -> None:
     dataset = simulate(small())
     results.save(dataset, tmp_path / results.RESULT)
     loaded = results.load(tmp_path)
-    assert equal(dataset, loaded)
+    assert dataset.identical(loaded)
     assert dict(loaded.sizes) == {"algorithm": 3, "epsilon": 2, "degree": 2, "t": loaded.t.size}
     assert loaded.t[-1] == 60
     assert loaded.mse.sel(algorithm="bernstein", epsilon=1, degree=4, t=60) > 0

@@ -99,9 +99,8 @@ def test_a_thousands_separator_is_never_taken_for_a_decimal_mark(
     lines = "".join(f'a{separator}"{cell}"\n' for cell in cells)
     path = written(tmp_path / "a.csv", f"s{separator}v\n{lines}")
     if numbers is None:
-        with refused(ConfigError, "value") as caught:
+        with refused(ConfigError, "value", words=f"{cells[0]} (row 2)"):
             read(path)
-        assert str(caught.value.seen) == f"{cells[0]} (row 2)"
     else:
         assert plain(read(path)) == {"a": numbers}
 
@@ -138,9 +137,8 @@ def test_a_compressed_file_is_read_as_it_is(tmp_path: Path, name: str, encoding:
 def test_a_column_that_is_not_there_is_told_with_those_that_are(
     tmp_path: Path, text: str, seen: str
 ) -> None:
-    with pytest.raises(ConfigError) as told:
+    with refused(ConfigError, seen=seen):
         read(written(tmp_path / "a.csv", text))
-    assert told.value.seen == seen
 
 
 @pytest.mark.parametrize(
@@ -165,9 +163,8 @@ def test_a_file_that_can_not_be_read_is_refused(
 ) -> None:
     if content is not None:
         (tmp_path / name).write_bytes(content)
-    with refused(ConfigError, "data") as caught:
+    with refused(ConfigError, "data", words=str(tmp_path / name)):
         read(tmp_path / name)
-    assert str(tmp_path / name) in str(caught.value.seen)
 
 
 def test_a_separator_at_the_end_of_every_line_is_no_cell(tmp_path: Path) -> None:

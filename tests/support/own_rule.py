@@ -1,6 +1,7 @@
-"""A decision rule of a user's own, as a configuration may name it."""
+"""Decision rules of a user's own, as a configuration may name them."""
 
 from dataclasses import dataclass
+from math import sqrt
 
 from colme.rules.decision import ThresholdRule
 from colme.rules.release import Release
@@ -15,6 +16,17 @@ class Within(ThresholdRule):
     def threshold(self, mine: Release, theirs: Release) -> float:
         """The same for all."""
         return self.distance
+
+
+@dataclass(frozen=True, slots=True)
+class WithinErrors(ThresholdRule):
+    """So many standard deviations of the difference apart."""
+
+    errors: float = 3.0
+
+    def threshold(self, mine: Release, theirs: Release) -> float:
+        """By what both releases carry."""
+        return self.errors * sqrt(mine.variance + theirs.variance)
 
 
 WITHIN_TWO = Within(2.0)
