@@ -77,20 +77,33 @@ def test_what_has_moved_is_refused_with_its_remedy(
     assert remedy in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("arguments", [["--rounds", "10"], [], ["--help"], ["one", "--two=3"]])
+@pytest.mark.parametrize(
+    ("command", "name", "extra"),
+    [
+        ("simulate", "numba", ".[sim]"),
+        ("simulate --rounds 10", "numba", ".[sim]"),
+        ("simulate one --two=3", "numba", ".[sim]"),
+        ("simulate --help", "numba", ".[sim]"),
+        ("explore", "websockets", ".[web]"),
+    ],
+)
 def test_a_missing_extra_is_what_is_said_whatever_was_asked(
-    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    command: str,
+    name: str,
+    extra: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    def missing(name: str) -> None:
-        raise ModuleNotFoundError(name="numba")
+    def missing(_: str) -> None:
+        raise ModuleNotFoundError(name=name)
 
     monkeypatch.setattr(app, "_load", missing)
-    code = run(["simulate", *arguments])
+    code, helps = run(command.split()), command.endswith("--help")
     said = capsys.readouterr()
-    told = said.out if arguments == ["--help"] else said.err
-    assert code == (0 if arguments == ["--help"] else app.BAD_INPUT)
-    assert "numba" in told
-    assert ".[sim]" in told
+    told = said.out if helps else said.err
+    assert code == (0 if helps else app.BAD_INPUT)
+    assert name in told
+    assert extra in told
 
 
 def test_an_option_given_twice_is_refused_unless_it_is_a_list(

@@ -86,29 +86,6 @@ def test_no_block_is_released_without_all_of_its_draws(squares: bool) -> None:
     assert len(agent.draws_due) == due
 
 
-def test_counts_only_move_forward_and_every_sample_is_in_one_block() -> None:
-    agent = make_agent(epsilon=2)
-    before = Ledger.of(agent)
-    for count in range(1, 200):
-        feed(agent, 1)
-        due = len(agent.draws_due)
-        assert due in (0, 1)
-        begin(agent, 1)
-        after = Ledger.of(agent)
-        assert after.samples + after.waiting == count
-        assert after.blocks == before.blocks + due
-        assert after.samples == (count if due else before.samples)
-        before = after
-
-
-def test_a_restored_agent_draws_nothing_again() -> None:
-    agent = lived(8, squares=True)
-    again = Agent.restore(agent.settings, agent.snapshot())
-    assert again.draws_due == ()
-    assert again.release == agent.release
-    assert Ledger.of(again) == Ledger.of(agent)
-
-
 def test_an_entry_lists_what_a_round_has_newly_released() -> None:
     """Blocks end at 8 and 12 samples for epsilon = 1."""
     agent = make_agent()

@@ -33,16 +33,15 @@ def fit(draws: list[int], scale: float) -> float:
 
 
 @pytest.mark.parametrize("scale", [0.3, 2.0, 50.0])
-def test_draws_follow_the_discrete_laplace_distribution(scale: float) -> None:
-    """20,000 draws, at level 1/1,000."""
-    source = SeededLaplace(5)
-    assert fit([source(scale) for _ in range(20_000)], scale) > 1e-3
-
-
-@pytest.mark.parametrize("scale", [0.3, 2.0, 50.0])
-def test_secure_draws_follow_it_too(scale: float) -> None:
-    source = SecureLaplace()
-    assert fit([source(scale) for _ in range(4_000)], scale) > BY_CHANCE
+@pytest.mark.parametrize(
+    ("source", "draws", "level"),
+    [(SeededLaplace(5), 20_000, 1e-3), (SecureLaplace(), 4_000, BY_CHANCE)],
+    ids=["seeded", "secure"],
+)
+def test_draws_follow_the_discrete_laplace_distribution(
+    source: Callable[[float], int], draws: int, level: float, scale: float
+) -> None:
+    assert fit([source(scale) for _ in range(draws)], scale) > level
 
 
 @pytest.mark.parametrize("square", [False, True])

@@ -33,10 +33,6 @@ def small(**changes: object) -> Scenario:
     return Scenario.build(**(SMALL | changes))
 
 
-def test_the_number_of_threads_does_not_change_a_bit() -> None:
-    assert simulate(small(), threads=1).identical(simulate(small(), threads=3))
-
-
 def test_results_have_the_study_s_dimensions_and_carry_its_configuration(tmp_path: Path) -> None:
     dataset = simulate(small())
     results.save(dataset, tmp_path / results.RESULT)
@@ -110,15 +106,6 @@ def test_a_partial_batch_counts_its_runs_only() -> None:
     weight = 1 / 33
     last = (half.mse - (1 - weight) * first.mse) / weight
     assert (last > -1e-12).all()
-
-
-@pytest.mark.parametrize("content", [None, b"not a result"])
-def test_something_else_than_a_result_is_refused(tmp_path: Path, content: bytes | None) -> None:
-    path = tmp_path / "x.nc"
-    if content is not None:
-        path.write_bytes(content)
-    with refused(ConfigError, "result"):
-        results.load(path)
 
 
 @pytest.mark.parametrize(

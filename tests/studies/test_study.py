@@ -60,12 +60,6 @@ def test_nobody_is_told_a_variance() -> None:
     assert profile.sigma2 == profile.half_range**2 == 25.0
 
 
-def test_the_same_question_has_the_same_answer_on_any_number_of_threads() -> None:
-    asked = prepare(ALIKE, **QUICK)
-    first, second = (answer(asked, threads=threads).as_plain() for threads in (1, 2))
-    assert first == second
-
-
 def test_other_rows_are_another_study(tmp_path: Path) -> None:
     asked = prepare(ALIKE, **QUICK)
     whole = answer(asked, out=tmp_path)
