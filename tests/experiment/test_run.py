@@ -308,9 +308,7 @@ def test_a_containers_limit_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("both", ["--threads 2 --workers 2", "--workers 2 --cluster tcp://x:1"])
-def test_one_kind_of_worker_is_enough_and_no_folder_is_taken(
-    both: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_one_kind_of_worker_is_enough_and_no_folder_is_taken(both: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert command_line([*SMALL.split(), *both.split(), "--out", str(out)]) == BAD_INPUT
     assert not out.exists()

@@ -176,9 +176,7 @@ def test_the_command_has_all_of_it(folder: str, capsys: pytest.CaptureFixture[st
         assert text in capsys.readouterr().err
 
 
-def test_simulate_keeps_what_it_is_asked_to(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_simulate_keeps_what_it_is_asked_to(tmp_path: Path) -> None:
     small = "simulate --agents 12 --degree 4 --rounds 20 --runs 2 --algorithm local --out"
     assert run([*small.split(), str(tmp_path), "--keep", "classes,runs"]) == 0
     assert "class_mse" in load(tmp_path)

@@ -77,7 +77,7 @@ def test_harm_is_a_table_for_people_and_for_programs(
 
 
 def test_a_cell_that_is_finished_is_not_computed_again(
-    out: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert research(["harm", "--only", "against", "--out", str(out)]) == 0
     assert len(list((out / "cells").iterdir())) == 1

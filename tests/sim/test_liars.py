@@ -147,7 +147,7 @@ def test_what_can_not_be_is_refused_in_words(fields: dict[str, Any], words: str)
         scenario(fields["liars"], algorithms=fields.get("algorithms", ALL))
 
 
-def test_another_lie_is_another_study(tmp_path: Any) -> None:
+def test_another_lie_is_another_study() -> None:
     """Batches of one are not taken for those of the other; both can be written and read again."""
     one, other = scenario(BIAS), scenario(BIAS | {"by": 0.2})
     assert one.identity_fields() != other.identity_fields()

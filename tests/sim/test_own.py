@@ -166,17 +166,6 @@ rule = "my_rules:STRICT"
     assert plain[1]["rule"] == {"object": "my_rules:WithinErrors", "errors": 1.0}
 
 
-def test_another_field_is_another_study(tmp_path: Path) -> None:
-    """Its identity is its name plus its fields: a checkpoint of one is not taken for another's."""
-
-    def identity(errors: float) -> dict[str, Any]:
-        algorithms = [{"algorithm": "paper", "rule": WithinErrors(errors)}]
-        return Scenario.build(**SMALL, algorithms=algorithms).identity_fields()
-
-    assert identity(2.0) == identity(2.0)
-    assert identity(2.0) != identity(2.5)
-
-
 @pytest.mark.parametrize(
     ("rule", "options", "field"),
     [
@@ -320,6 +309,7 @@ def test_rules_that_differ_have_different_identities() -> None:
     """Else a study would resume another's, and neighbours agree on what they do not share."""
     power, log = Bernstein(PowerTheta(3, 0.2)), Bernstein(LogTheta(3, 0.2))
     assert plugins.plain_rule(power) != plugins.plain_rule(log)
+    assert plugins.plain_rule(WithinErrors(2.0)) != plugins.plain_rule(WithinErrors(2.5))
     assert plugins.rule_from(plugins.plain_rule(log), {}) == log
     for theta in (lambda t: 1 / t, partial(min, 2)):
         with pytest.raises(ConfigError) as refused:

@@ -92,7 +92,6 @@ def test_it_is_done_in_double_precision() -> None:
     ("fields", "words"),
     [
         ({"algorithms": ["paper"]}, "algorithms: saw 'paper', expected one sample a round"),
-        ({"algorithms": ["paper"]}, "algorithms: saw 'paper', expected one sample"),
         ({"algorithms": ["ideal"]}, "algorithms: saw 'ideal', expected one sample"),
         ({"pace_per_agent": [0.5]}, "pace_per_agent: saw '1 entries', expected one for each"),
         ({"pace_per_agent": [1.5] * 20}, "pace_per_agent.0"),

@@ -150,9 +150,3 @@ def test_claims_and_invented_agents_are_heard(variance: str) -> None:
 def test_a_claim_of_a_thousand_times_the_count_is_worth_no_more_than_that_of_most() -> None:
     """A fifth is fewer than a quarter: what they claim beyond the others is not believed."""
     np.testing.assert_allclose(lying("known"), lying("known", count_times=1000.0), rtol=0.01)
-
-
-@pytest.mark.parametrize(("option", "value"), [("hop", 0), ("theta", 1), ("measured", [40])])
-def test_options_that_relay_can_not_have_are_refused(option: str, value: Any) -> None:
-    with refused(ConfigError, f"algorithms.0.{option}"):
-        study(algorithms=[{"algorithm": "relay", option: value}])

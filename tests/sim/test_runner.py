@@ -142,7 +142,7 @@ def test_an_agent_may_have_its_own_epsilon() -> None:
 
 
 @pytest.mark.slow
-def test_a_processor_without_avx512_computes_the_same(tmp_path: Path) -> None:
+def test_a_processor_without_avx512_computes_the_same() -> None:
     """NUMBA_CPU_NAME=haswell, in a process of its own: the same errors, bit for bit."""
     fields = SMALL | {"epsilon": [1], "graph": {"degree": [4]}, "runs": 32}
     program = (

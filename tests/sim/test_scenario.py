@@ -138,6 +138,7 @@ def test_a_retired_algorithm_names_its_successor(given: object) -> None:
         ({"algorithms": [{"algorithm": "paper", "delta": 1}]}, "algorithms.0.delta"),
         ({"algorithms": [{"algorithm": "tight", "delta": 1}]}, "algorithms.0.delta"),
         ({"algorithms": [{"algorithm": "local", "delta": 1}]}, "algorithms.0.delta"),
+        ({"algorithms": [{"algorithm": "relay", "theta": 1}]}, "algorithms.0.theta"),
         ({"algorithms": [{"algorithm": "c-colme", "depth": 1}]}, "algorithms.0.depth"),
     ],
 )
@@ -184,6 +185,8 @@ TOO_FAR = ([0.0, 1e16], [1e15, 1e15 + 1], [nan, 1.0], [1e308, 1.5e308])
         ({"algorithms": [{"algorithm": 3}]}, "algorithms.0.algorithm"),
         ({"algorithms": [{"algorithm": "nowhere:at_all"}]}, "algorithms.0.algorithm"),
         ({"algorithms": [{"algorithm": "optimistic", "degree": 300}]}, "algorithms.0.degree"),
+        ({"algorithms": [{"algorithm": "relay", "hop": 0}]}, "algorithms.0.hop"),
+        ({"algorithms": [{"algorithm": "relay", "measured": [200]}]}, "algorithms.0.measured"),
         ({"epsilon": 0}, "epsilon.0"),
         ({"agents": "many"}, "agents"),
         ({"rounds": 1.5}, "rounds"),
