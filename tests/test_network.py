@@ -132,11 +132,20 @@ def test_who_has_no_samples_left_goes_on_without() -> None:
     assert [one.counts.taken for one in network.agents.values()] == [3, 7]
 
 
-@pytest.mark.parametrize(("row", "seen"), [([0.5], "1 of them"), (0.5, 0.5)])
-def test_a_row_that_is_not_one_sample_each_is_refused(row: object, seen: object) -> None:
+@pytest.mark.parametrize(
+    ("stream", "field", "seen"),
+    [
+        ([[0.5]], "samples of a round", "1 of them"),
+        ([0.5], "samples of a round", 0.5),
+        ({"a": [0.5], "b": 0.5}, "samples of b", 0.5),
+        ({"a": [0.5], "b": "0.5"}, "samples of b", "0.5"),
+    ],
+)
+def test_what_is_no_stream_of_samples_is_refused(stream: Any, field: str, seen: object) -> None:
+    """And nobody has taken anything in."""
     network = of_graph(nx.path_graph(["a", "b"]))
-    with refused(SampleError, "samples of a round", seen=seen):
-        network.run([row])  # type: ignore[list-item]  # parametrised
+    with refused(SampleError, field, seen=seen):
+        network.run(stream)
     assert network.agents["a"].counts.taken == 0
 
 
@@ -237,14 +246,3 @@ def test_an_interrupted_round_ends_the_network() -> None:
         network.run_round(row(0))
     with pytest.raises(LocalProtocolError):
         network.run_round(row(1))
-
-
-@pytest.mark.parametrize("stream", [0.5, "0.5"])
-def test_one_number_is_no_stream(stream: Any) -> None:
-    """And nobody has taken anything in."""
-    network = Network.of_equals(
-        {"a": ["b"], "b": ["a"]}, profile=Profile.bounded(0, 1, epsilon=1), noise=SeededLaplace(1)
-    )
-    with refused(SampleError, "samples of b"):
-        network.run({"a": [0.5], "b": stream})
-    assert network.agents["a"].counts.taken == 0

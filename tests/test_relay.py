@@ -43,21 +43,6 @@ def lived(rounds: int, *, seed: int = 5, algorithm: Relay | None = None) -> Netw
     return network
 
 
-def test_every_release_reaches_everybody_one_hop_a_round() -> None:
-    network = lived(40)
-    boards = [network.agents[name].boards.board for name in NAMES]
-    assert {len(board) for board in boards} == {AGENTS}
-    for _ in range(AGENTS // 2):
-        network.run_round()
-    records = {board.records for board in boards}
-    assert len(records) == 1
-    sent: list[int] = []
-    for name in NAMES:
-        agent = network.agents[name]
-        sent.append(len(agent.step(Begin(network.round + 1, ())).send))
-    assert sum(sent) == 0, "nothing new: nothing sent"
-
-
 def test_answers_are_repeated_by_a_restored_agent_and_its_board_may_be_lost() -> None:
     network = lived(120)
     agent = network.agents["00"]
@@ -78,15 +63,10 @@ def test_answers_are_repeated_by_a_restored_agent_and_its_board_may_be_lost() ->
     assert len(alone.boards.board) == AGENTS
 
 
-def test_before_a_first_release_an_agent_answers_with_its_own_mean() -> None:
-    network = Network.of_equals(
-        RING, profile=replace(PROFILE, epsilon=0.1), noise=SeededLaplace(3), algorithm="relay"
-    )
-    network.run_round(dict.fromkeys(NAMES, 0.25))
-    estimate = network.estimate("00")
-    assert estimate.value == estimate.alone == 0.25
+def test_without_a_sample_there_is_no_answer() -> None:
+    agent = Agent(Settings(name="a", neighbours=(), profile=PROFILE, algorithm=Relay()))
     with refused(LocalProtocolError, "estimate"):
-        _ = Agent(network.agents["00"].settings).estimate
+        _ = agent.estimate
 
 
 def test_it_has_a_name_and_options_and_says_what_it_does_not_have() -> None:

@@ -27,7 +27,7 @@ from colme.sim.kernel.simd import form_of
 from colme.sim.kernel.stream import feed
 from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
-from support.worlds import Script, join
+from support.worlds import Script, accepted_in, join
 
 AGENTS = 10
 ROUNDS = 60
@@ -157,13 +157,6 @@ def decoded(edges: Edges, accepted: Array) -> Array:
             held = row[w * WORD : (w + 1) * WORD]
             for i, b in enumerate(held):
                 matrix[a, b] = matrix[b, a] = bool(int(word) >> (len(held) - 1 - i) & 1)
-    return matrix
-
-
-def accepted_in(network: Network) -> Array:
-    matrix = np.zeros((AGENTS, AGENTS), dtype=bool)
-    for a, agent in enumerate(network.agents.values()):
-        matrix[a, [int(name) for name in agent.accepted]] = True
     return matrix
 
 

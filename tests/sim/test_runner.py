@@ -55,20 +55,6 @@ def test_local_error_is_the_same_for_both_degrees_and_close_to_proposition_1() -
     assert abs(end.mse_local - 0.25 / 60) < 4 * end.mse_local_se
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("runs", [40, 640])
-def test_standard_errors_are_of_the_right_size(runs: int) -> None:
-    """Local's squared errors are nearly those of normal variables: Var = 2 MSE^2 / (agents x runs).
-
-    With 20 batches or 40 runs, an estimate of a standard error is itself off by 1/sqrt(2 x 20) =
-    16%; three times that is allowed.
-    """
-    dataset = simulate(small(runs=runs, graph={"degree": 4}, algorithms=[{"algorithm": "oracle"}]))
-    end = dataset.isel(t=-1, degree=0)
-    expected = 0.25 / 60 * (2 / (20 * runs)) ** 0.5
-    assert float(end.mse_local_se) == pytest.approx(expected, rel=0.48)
-
-
 def test_batches_are_what_means_and_standard_errors_are_of() -> None:
     """64 runs: sixteen batches of 4, whose mean is the result and whose spread is its error."""
     whole, parts = simulate(small(runs=64)), simulate(small(runs=64), by_batch=True)

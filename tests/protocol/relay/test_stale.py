@@ -1,6 +1,5 @@
 """A state that is an old one must not release again, and what is stored is what it goes on from."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -91,14 +90,6 @@ class TestStale:
         for known in (first, second):
             me.step(heard("a", RecordsMessage((known,))))
         assert released(me, 3, 27).order == (0, 3)
-
-    def test_a_variance_declared_anew_waits_for_the_next_release(self) -> None:
-        me = exchange("me", ["a"])
-        before = released(me, 1, 25)
-        own_of(me).profile = replace(PROFILE, sigma2=0.05)
-        me.step(Begin(2, ()))
-        assert me.board.get(me.origin) == before, "two of one place would bar me"
-        assert released(me, 3, 26).variance == 0.05
 
 
 class TestAsking:
