@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from colme import __version__
-from colme.cli.app import BAD_INPUT, run
+from colme.cli.app import run
 
 
 def test_plan_as_json_is_one_object_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
@@ -65,14 +65,6 @@ def test_plan_for_people_answers_the_question(
         "plan.svg",
         "plan.pdf",
     }
-
-
-@pytest.mark.parametrize("command", ["plan", "simulate --json", "fleet"])
-def test_a_retired_algorithm_names_its_successor(
-    command: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run([*command.split(), "--algorithm", "tracking"]) == BAD_INPUT
-    assert "'relay'" in capsys.readouterr().err
 
 
 def test_the_demonstration_says_first_what_it_is_worth(
@@ -178,6 +170,24 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
         ("reproduce figure1", "'--out'"),
         ("nothing", "No such command 'nothing'"),
         ("plan --nothing", "No such option: --nothing"),
+        # A slip, and a value given twice: before anything is run.
+        ("simulate --rund 1", "--runs"),
+        ("simulate --epsilon 4,4", "epsilon: saw [4"),
+        ("simulate --degree 4,4", "degree: saw [4"),
+        (
+            "study nowhere.csv --site who --value hours --bounds 0,10 --epsilon 1 --json",
+            "nowhere.csv",
+        ),
+        # What was retired names its successor, and what has moved its remedy.
+        ("plan --algorithm tracking", "'relay'"),
+        ("simulate --json --algorithm tracking", "'relay'"),
+        ("fleet --algorithm tracking", "'relay'"),
+        ("theory --json", "colme plan"),
+        ("plot result --size=8x5", "colme.report.drawing"),
+        ("reproduce harm --out x", "python -m research harm"),
+        ("reproduce figure1 --verbose", "claims.txt"),
+        ("bench --node --json", "python -m benchmarks"),
+        ("compare --out x", "colme reproduce comparison"),
     ],
 )
 def test_bad_input_is_refused_in_one_line_with_exit_code_2(

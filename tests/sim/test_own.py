@@ -30,7 +30,7 @@ from colme.sim.engines.decisions import PythonRule
 from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
 from colme.sim.simulation import simulate
-from support.own_rule import WithinErrors
+from support.own_rule import WithinErrors, deciding_by
 
 MODULE = """
 from dataclasses import dataclass
@@ -230,13 +230,6 @@ def test_the_identity_of_a_rule_is_all_its_fields_in_one_order() -> None:
     assert plugins.fields_of(Slotted(2.0)) == {"members": ["a", "b", "c"], "width": 2.0}
 
 
-def unsound(threshold: Callable[[Release, Release], Any]) -> ThresholdRule:
-    """A rule with this threshold, whatever it is."""
-    kind = type("Unsound", (ThresholdRule,), {"threshold": lambda _, a, b: threshold(a, b)})
-    rule: ThresholdRule = kind()
-    return rule
-
-
 @pytest.mark.parametrize(
     ("threshold", "text"),
     [
@@ -253,8 +246,8 @@ def test_an_unsound_rule_is_refused_alike_in_agents_and_simulator(
     threshold: Callable[[Release, Release], Any], text: str
 ) -> None:
     for make in (
-        lambda: Paper(rule=unsound(threshold)),
-        lambda: Scenario.build(algorithms=[unsound(threshold)]),
+        lambda: Paper(rule=deciding_by(threshold)),
+        lambda: Scenario.build(algorithms=[deciding_by(threshold)]),
     ):
         with pytest.raises(ConfigError) as refused:
             make()

@@ -1,7 +1,9 @@
 """Decision rules of a user's own, as a configuration may name them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import sqrt
+from typing import Any
 
 from colme.rules.decision import ThresholdRule
 from colme.rules.release import Release
@@ -27,6 +29,15 @@ class WithinErrors(ThresholdRule):
     def threshold(self, mine: Release, theirs: Release) -> float:
         """By what both releases carry."""
         return self.errors * sqrt(mine.variance + theirs.variance)
+
+
+def deciding_by(
+    threshold: Callable[[Release, Release], Any], name: str = "Own", **methods: Any
+) -> ThresholdRule:
+    """A rule with this threshold, sound or not, and other methods if they are given."""
+    by_name = {"threshold": lambda _, mine, theirs: threshold(mine, theirs), **methods}
+    rule: ThresholdRule = type(name, (ThresholdRule,), by_name)()
+    return rule
 
 
 WITHIN_TWO = Within(2.0)
