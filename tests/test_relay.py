@@ -14,12 +14,12 @@ from colme.privacy.mechanism import SeededLaplace
 from colme.protocol.agent import Agent
 from colme.protocol.board.identity import InProcess
 from colme.protocol.board.messages import RecordsMessage
-from colme.protocol.board.record import Foreign, Record
+from colme.protocol.board.record import Foreign
 from colme.protocol.events import Begin, Received
 from colme.protocol.settings import Settings
 from colme.relay import Relay
 from colme.rules.release import Profile
-from support.boards import NOTHING_HELD, written
+from support.boards import NOTHING_HELD, record_of, written
 from support.refusing import refused
 
 PROFILE = Profile.bounded(0, 1, epsilon=4.0)
@@ -109,19 +109,17 @@ def test_a_variance_declared_anew_does_not_contradict_what_was_signed() -> None:
     agent = Agent(settings)
     agent.observe(0.5)
     agent.step(Begin(1, (7,)))
-    before = agent.boards.board.get(agent.boards.origin)
+    before = record_of(agent.boards)
     stored = agent.snapshot()
     del stored["exchange"]
     other = replace(settings, profile=replace(settings.profile, sigma2=0.05))
     again = Agent.restore(other, stored)
     again.step(Begin(1, ()))
-    assert again.boards.board.get(again.boards.origin) == before
+    assert record_of(again.boards) == before
     again.step(Received("b", NOTHING_HELD))
     again.observe(0.25)
     again.step(Begin(2, (7,)))
-    record = again.boards.board.get(again.boards.origin)
-    assert isinstance(record, Record)
-    assert record.variance == 0.05
+    assert record_of(again.boards).variance == 0.05
 
 
 def test_records_under_other_bounds_are_passed_on_but_not_mixed() -> None:

@@ -9,12 +9,11 @@ from colme.network import Network
 from colme.privacy.mechanism import SeededLaplace
 from colme.protocol.agent import Agent
 from colme.protocol.algorithm import Algorithm
-from colme.protocol.board.record import Record
 from colme.protocol.events import Begin, Received, Returned
 from colme.protocol.settings import Settings
 from colme.relay import Relay
 from colme.rules.release import Profile
-from support.boards import NOTHING_HELD
+from support.boards import NOTHING_HELD, record_of
 from support.overheard import Overheard, differ, in_bytes, retold
 from support.retired import Tracking
 from support.twins import Numbers, Reckoning, Samples, changed, stream, twins
@@ -175,8 +174,7 @@ class Switched:
 def test_a_record_says_only_what_is_public() -> None:
     """Its numbers follow from counts, settings and the noisy sums."""
     agent = overheard("squares")
-    record = agent.boards.board.get(agent.boards.origin)
-    assert isinstance(record, Record)
+    record = record_of(agent.boards)
     profile = agent.settings.profile
     assert (record.epsilon, record.bounds) == (profile.epsilon, profile.bounds)
     assert record.sequence == agent.counts.blocks

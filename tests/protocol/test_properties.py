@@ -4,7 +4,6 @@ import json
 import math
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -63,17 +62,13 @@ def attempt(agent: Agent, event: Event) -> Effects | str:
         return str(error)
 
 
-def through_json(data: dict[str, Any]) -> dict[str, Any]:
-    loaded: dict[str, Any] = json.loads(json.dumps(data, allow_nan=False))
-    return loaded
-
-
 def played(sequence: list[Event], restore_at: int) -> Iterator[Agent]:
     """An agent after each event. A twin is restored on the way, and can't be told from it."""
     agent, twin = Agent(SETTINGS), Agent(SETTINGS)
     for place, event in enumerate(sequence):
         if place == restore_at:
-            twin = Agent.restore(SETTINGS, through_json(twin.snapshot()))
+            stored = json.dumps(twin.snapshot(), allow_nan=False)
+            twin = Agent.restore(SETTINGS, json.loads(stored))
             assert twin.snapshot() == agent.snapshot()
         assert repr(attempt(agent, event)) == repr(attempt(twin, event))
         yield agent

@@ -60,7 +60,6 @@ class Releases:
     squares: bool = False
     due: int = 0
     released: float = 0.0
-    declared: float = 0.0
     stream: Any = field(default_factory=lambda: SimpleNamespace(incarnation=0, blocks=0))
     believed_variance: float = 0.1
 
@@ -74,7 +73,7 @@ class Releases:
         self.stream.blocks += self.due
         self.due = 0
         if noise:
-            self.released, self.declared = noise[-1] / 100, self.profile.sigma2
+            self.released = noise[-1] / 100
 
     def weighed(self) -> Any:
         if self.stream.blocks == 0:
@@ -86,7 +85,7 @@ class Releases:
             past_count=0,
             past_draws=0,
             mean=self.released,
-            variance=self.declared,
+            variance=self.profile.sigma2,
             square=None,
         )
 
@@ -137,13 +136,18 @@ def own_of(me: BoardExchange) -> Releases:
     return cast(Releases, me._own)
 
 
+def record_of(me: BoardExchange) -> Record:
+    """My newest record."""
+    mine = me.board.get(me.origin)
+    assert isinstance(mine, Record)
+    return mine
+
+
 def released(me: BoardExchange, number: int, draw: int) -> Record:
     """My record after one block more."""
     own_of(me).due = 1
     me.step(Begin(number, (draw,)))
-    mine = me.board.get(me.origin)
-    assert isinstance(mine, Record)
-    return mine
+    return record_of(me)
 
 
 def sent_records(effects: Effects) -> dict[str, tuple[Entry, ...]]:
