@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from colme.errors import RemoteProtocolError
 from colme.network import Network
 from colme.node.contact import Contact
 from colme.node.driving import Journal
@@ -63,10 +62,6 @@ class Way(ABC):
     async def round(self) -> None:
         """a goes through a round, with a sample of its own."""
 
-    @abstractmethod
-    async def cut(self) -> None:
-        """What is on its way may be lost; what is sent from now on may not."""
-
 
 class InMemory(Way):
     """The queue of a `Network`. Nothing of it is stored."""
@@ -75,7 +70,6 @@ class InMemory(Way):
         super().__init__()
         a, b = agent("a", "b"), agent("b", "a")
         self._network = Network([a, b], noise=lambda scale: 3)
-        self._broken = False
         self._step = {"a": a.step, "b": b.step}
         a.step = self._of_a  # type: ignore[method-assign]
         b.step = self._of_b  # type: ignore[method-assign]
@@ -87,23 +81,11 @@ class InMemory(Way):
 
     def _of_b(self, event: Event) -> Effects:
         if isinstance(event, Received):
-            if self._broken:
-                self._broken = False
-                raise RemoteProtocolError("a", "line", "cut", "one that holds")
             self.heard.append(of_round(event.message))
         return self._step["b"](event)
 
     async def round(self) -> None:
         self._network.run_round({"a": 0.25, "b": 0.75})
-
-    async def cut(self) -> None:
-        self._broken = True
-        with pytest.raises(RemoteProtocolError):
-            await self.round()
-        self._network._in_flight.clear()
-        for one in self._network.agents.values():
-            while one.phase is not Phase.IDLE:
-                one.step(Deadline())
 
 
 class Sessions(Way):
@@ -160,6 +142,7 @@ class Sessions(Way):
             await until(lambda n=before: self.hellos > n)  # type: ignore[misc]
 
     async def cut(self) -> None:
+        """What is on its way may be lost; what is sent from now on may not."""
         breaks = self.relay.breaks
         self.relay.cut()
         assert self.relay.breaks > breaks
@@ -260,78 +243,65 @@ def is_in_order(heard: Sequence[RoundMessage], sent: Sequence[RoundMessage]) -> 
 
 
 @each_way
-def test_where_nothing_breaks_all_arrives_once_and_in_order(way: Opened, tmp_path: Path) -> None:
-    async def whole() -> None:
-        async with way(tmp_path) as one:
-            for number in range(1, 6):
-                await one.round()
-                await until(lambda n=number: len(one.heard) == ROUND * n)  # type: ignore[misc]
-            assert one.heard == one.sent
+async def test_where_nothing_breaks_all_arrives_once_and_in_order(
+    way: Opened, tmp_path: Path
+) -> None:
+    async with way(tmp_path) as one:
+        for number in range(1, 6):
+            await one.round()
+            await until(lambda n=number: len(one.heard) == ROUND * n)  # type: ignore[misc]
+        assert one.heard == one.sent
 
-    asyncio.run(whole())
 
-
-def test_after_a_break_it_goes_on_and_nothing_comes_twice(tmp_path: Path) -> None:
+async def test_after_a_break_it_goes_on_and_nothing_comes_twice(tmp_path: Path) -> None:
     """What the break cost is missing, and the rest is in order still."""
-
-    async def whole() -> None:
-        async with sessions(tmp_path) as one:
-            for _ in range(4):
-                await one.round()
-                await until(lambda: one.heard[-1:] == one.sent[-1:])
-                await one.cut()
-                await one.round()
-                await until(lambda: one.heard[-1:] == one.sent[-1:])
-            assert is_in_order(one.heard, one.sent)
-            assert one.heard[-ROUND:] == one.sent[-ROUND:]
-
-    asyncio.run(whole())
+    async with sessions(tmp_path) as one:
+        for _ in range(4):
+            await one.round()
+            await until(lambda: one.heard[-1:] == one.sent[-1:])
+            await one.cut()
+            await one.round()
+            await until(lambda: one.heard[-1:] == one.sent[-1:])
+        assert is_in_order(one.heard, one.sent)
+        assert one.heard[-ROUND:] == one.sent[-ROUND:]
 
 
 @pytest.mark.parametrize("after", [1, 40, 120, 200])
-def test_wherever_a_line_is_cut_a_session_resumes_and_loses_nothing(
+async def test_wherever_a_line_is_cut_a_session_resumes_and_loses_nothing(
     after: int, tmp_path: Path
 ) -> None:
     """Within a frame and between two: what b has not taken in is said again, once."""
-
-    async def whole() -> None:
-        async with sessions(tmp_path) as one:
-            await one.round()
-            await until(lambda: one.heard == one.sent)
-            one.relay.cut(after)
-            await one.round()
-            await one.round()
-            await until(lambda: len(one.heard) >= len(one.sent))
-            assert one.heard == one.sent
-            assert one.relay.breaks == 1
-
-    asyncio.run(whole())
+    async with sessions(tmp_path) as one:
+        await one.round()
+        await until(lambda: one.heard == one.sent)
+        one.relay.cut(after)
+        await one.round()
+        await one.round()
+        await until(lambda: len(one.heard) >= len(one.sent))
+        assert one.heard == one.sent
+        assert one.relay.breaks == 1
 
 
-def test_nothing_arrives_before_it_is_stored(
+async def test_nothing_arrives_before_it_is_stored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nor while the disk takes its time, or after a break. A network in memory stores nothing."""
+    async with sessions(tmp_path) as one:
+        commit, go_on = one.store.commit, asyncio.Event()
 
-    async def whole() -> None:
-        async with sessions(tmp_path) as one:
-            commit, go_on = one.store.commit, asyncio.Event()
+        async def slow(what: Commit) -> None:
+            await go_on.wait()
+            await commit(what)
 
-            async def slow(what: Commit) -> None:
-                await go_on.wait()
-                await commit(what)
-
-            monkeypatch.setattr(one.store, "commit", slow)
-            for number in range(1, 4):
-                await one.round()
-                await one.all_that_was_posted()
-                await one.cut()
-                await one.all_that_was_posted()
-                assert len(one.heard) == ROUND * (number - 1)
-                go_on.set()
-                await until(lambda n=number: len(one.heard) == ROUND * n)  # type: ignore[misc]
-                go_on.clear()
-            assert one.heard == one.sent
-            assert one.hasty == []
-
-    asyncio.run(whole())
+        monkeypatch.setattr(one.store, "commit", slow)
+        for number in range(1, 4):
+            await one.round()
+            await one.all_that_was_posted()
+            await one.cut()
+            await one.all_that_was_posted()
+            assert len(one.heard) == ROUND * (number - 1)
+            go_on.set()
+            await until(lambda n=number: len(one.heard) == ROUND * n)  # type: ignore[misc]
+            go_on.clear()
+        assert one.heard == one.sent
+        assert one.hasty == []

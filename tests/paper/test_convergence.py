@@ -9,12 +9,12 @@ from colme import theory
 from colme.graph import Graph
 from colme.privacy.mechanism import SeededLaplace
 from colme.rules.bernstein import uniform_parameter
-from colme.rules.consensus import edge_weight, theorem_alpha
+from colme.rules.consensus import theorem_alpha
 from colme.rules.decision import Oracle
 from colme.rules.release import Profile
 from colme.sim.graphs import random_component_sizes
-from support.algorithm1 import BoolArray, FloatArray
-from support.worlds import adjacency_of, agent_name, estimates, join
+from support.algorithm1 import FloatArray
+from support.worlds import adjacency_of, agent_name, estimates, join, mixing_matrix
 
 CLIQUE = 5
 SIX_CLIQUES_IN_A_RING = Graph.from_edges(
@@ -30,12 +30,6 @@ SIX_CLIQUES_IN_A_RING = Graph.from_edges(
 CLASSES = np.arange(30) // CLIQUE
 WITHIN = adjacency_of(SIX_CLIQUES_IN_A_RING) & (CLASSES[:, None] == CLASSES[None, :])
 """The edges that the oracle uses."""
-
-
-def mixing_matrix(used: BoolArray) -> FloatArray:
-    size = 1 + used.sum(axis=1)
-    w = np.array([[edge_weight(a, b) for b in size] for a in size]) * used
-    return w + np.diag(1 - w.sum(axis=1))
 
 
 def exact_variance(w: FloatArray, t_max: int) -> float:

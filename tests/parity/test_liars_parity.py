@@ -24,7 +24,7 @@ from colme.sim.engines import PaperTable, Record
 from colme.sim.scenario import Scenario
 from colme.sim.simulation import Prepared
 from support.watching import Watching, watched
-from support.worlds import agent_name, estimates
+from support.worlds import accepted_in, adjacency_of, agent_name, estimates
 
 AGENTS, ROUNDS, EPSILON, SEED = 12, 100, 8.0, 5
 TOLERANCE = 1e-3  # of a sum of squared errors of about 0.01: the lattice moves answers by 1e-6
@@ -149,9 +149,7 @@ def replayed(study: Prepared, batch: Batch, seen: Watching) -> Iterator[dict[str
     samples = np.diff(counts * data, axis=0, prepend=0) + setting.centre
     units = np.diff(counts * seen.noise[..., 0], axis=0, prepend=0)
     alike = truth[:, None] == truth
-    edges = np.zeros((AGENTS, AGENTS), dtype=bool)
-    for a in range(AGENTS):
-        edges[a, world.graph.neighbours(a)] = honest[a] & honest[world.graph.neighbours(a)]
+    edges = adjacency_of(world.graph) & honest[:, None] & honest
     scale = laplace_scale(profiles[0].half_range, EPSILON) / profiles[0].lattice_step
     for t in range(1, ROUNDS + 1):
         noise.extend(np.rint(units[t - 1] * scale).astype(int).tolist())
@@ -160,9 +158,7 @@ def replayed(study: Prepared, batch: Batch, seen: Watching) -> Iterator[dict[str
             liar.lie = told(study.scenario, t, mean, float(truth[a]), sd**0.5)
             liar.count, liar.draws = t, t
         network.run_round(samples[t - 1].tolist())
-        accepted = np.zeros((AGENTS, AGENTS), dtype=bool)
-        for a, agent in enumerate(agents):
-            accepted[a, [int(name) for name in agent.accepted]] = True
+        accepted = accepted_in(network)
         answers = [agent.estimate for agent in agents]
         yield {
             "error": float(((estimates(network) - truth) ** 2)[honest].sum()),

@@ -26,7 +26,7 @@ from colme.sim.kernel.simd import form_of
 from colme.sim.scenario import Scenario
 from colme.sim.simulation import Prepared
 from support.fed import feed
-from support.worlds import Script, agent_name, estimates, join
+from support.worlds import Script, accepted_in, agent_name, estimates, join
 
 AGENTS = 10
 ROUNDS = 60
@@ -156,13 +156,6 @@ def decoded(edges: Edges, accepted: Array) -> Array:
             held = row[w * WORD : (w + 1) * WORD]
             for i, b in enumerate(held):
                 matrix[a, b] = matrix[b, a] = bool(int(word) >> (len(held) - 1 - i) & 1)
-    return matrix
-
-
-def accepted_in(network: Network) -> Array:
-    matrix = np.zeros((AGENTS, AGENTS), dtype=bool)
-    for a, agent in enumerate(network.agents.values()):
-        matrix[a, [int(name) for name in agent.accepted]] = True
     return matrix
 
 

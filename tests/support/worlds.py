@@ -10,7 +10,7 @@ from colme.network import Network
 from colme.protocol.agent import Agent
 from colme.protocol.rounds.paper import Paper
 from colme.protocol.settings import Settings
-from colme.rules.consensus import AlphaSchedule, stepped_alpha
+from colme.rules.consensus import AlphaSchedule, edge_weight, stepped_alpha
 from colme.rules.decision import DecisionRule
 from colme.rules.release import Profile
 from support.algorithm1 import BoolArray, FloatArray
@@ -67,6 +67,19 @@ def adjacency_of(graph: Graph) -> BoolArray:
     for a in range(graph.agents):
         matrix[a, graph.neighbours(a)] = True
     return matrix
+
+
+def accepted_in(network: Network) -> BoolArray:
+    """Who accepts whom."""
+    names = list(network.agents)
+    return np.array([[b in one.accepted for b in names] for one in network.agents.values()])
+
+
+def mixing_matrix(used: BoolArray) -> FloatArray:
+    """W of Eq. (2) where these edges are used."""
+    size = 1 + used.sum(axis=1)
+    w = np.array([[edge_weight(a, b) for b in size] for a in size]) * used
+    return w + np.diag(1 - w.sum(axis=1))
 
 
 def join(
