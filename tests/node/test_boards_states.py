@@ -15,7 +15,7 @@ from colme.node.state import Overview, backup, restore
 from colme.node.trust.tls import channel_options
 from colme.node.wire import neighbour_pb2 as pb
 from colme.node.wire.codec import PROTOCOL
-from support.boarded import changed, of, origin_in, relaying
+from support.boarded import boarded, changed, of, origin_in, relaying
 from support.neighbours import Neighbours
 from support.refusing import refused
 from support.waiting import PATIENCE, until
@@ -67,6 +67,71 @@ async def test_a_restored_state_waits_for_every_pinned_neighbour(tmp_path: Path)
             async with Node(relaying(three, "c", "a")):
                 await until(lambda: node._parts.neighbourhood.joined.is_set())
                 await node.take([0.5])
+
+
+async def test_a_backup_asks_all_that_its_state_has_sent_to_though_they_were_removed(
+    tmp_path: Path,
+) -> None:
+    """Only c knows of the releases after the backup: without its answer their noise is redrawn."""
+    three = Neighbours(tmp_path, "a", "b", "c")
+    state, copy = tmp_path / "a" / "state", tmp_path / "copy.sqlite"
+    a = origin_in(three, "a")
+    async with Node(relaying(three, "c", "a")) as c:
+        async with Node(relaying(three, "a", "c")) as node:
+            await node.take([0.25] * 20)
+            await until(lambda: of(c, a) is not None)
+        backup(state, copy)
+        restore(copy, state)
+        config = relaying(three, "a", "b")
+        with refused(ConfigError, "neighbours", seen="no c"):
+            await Node(config).__aenter__()
+        with refused(ConfigError, "--told-nothing-since"):
+            await Node(config, told_nothing_since=["d"]).__aenter__()
+        async with (
+            Node(relaying(three, "b", "a")),
+            Node(config, told_nothing_since=["c"]) as node,
+        ):
+            await until(lambda: node._parts.neighbourhood.joined.is_set())
+        with refused(ConfigError, "--told-nothing-since"):
+            await Node(config, told_nothing_since=["c"]).__aenter__()
+
+
+async def test_whom_it_sends_to_is_stored_before_anything_is_sent(tmp_path: Path) -> None:
+    async with boarded(tmp_path) as one:
+        await one.driver.welcomed("b")
+        assert one.store.told == {"b": 0}
+        assert not one.said
+
+
+async def test_a_second_life_of_a_state_stops_when_the_first_is_met(tmp_path: Path) -> None:
+    """The owner's word was wrong: c holds releases that the backup went on to draw again."""
+    three = Neighbours(tmp_path, "a", "b", "c")
+    state, copy = tmp_path / "a" / "state", tmp_path / "copy.sqlite"
+    a = origin_in(three, "a")
+    async with Node(relaying(three, "c", "a")) as c:
+        async with Node(relaying(three, "a", "c")) as node:
+            await node.take([0.25] * 20)
+            await until(lambda: of(c, a) is not None)
+            backup(state, copy)
+            first = of(c, a)
+            await node.take([0.25] * 20)
+            await until(lambda: of(c, a) != first)
+        restore(copy, state)
+        async with Node(relaying(three, "b", "a")) as b:
+            config = relaying(three, "a", "b")
+            async with Node(config, told_nothing_since=["c"]) as node:
+                await until(lambda: node._parts.neighbourhood.joined.is_set())
+                await node.take([0.75] * 200)
+                known = of(c, a)
+                assert known is not None
+                await until(lambda: (mine := of(b, a)) is not None and mine.order > known.order)
+        before = Overview.of(state).ledger
+        async with Node(relaying(three, "a", "c")) as node:
+            with refused(StaleStateError, "state"):
+                async with asyncio.timeout(PATIENCE):
+                    await node.failed()
+        assert Overview.of(state).ledger == before
+        assert of(c, a) == known, "nothing of the second life was sent"
 
 
 async def test_the_owner_may_say_that_one_was_told_nothing_since(tmp_path: Path) -> None:

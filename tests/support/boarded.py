@@ -28,6 +28,7 @@ from colme.relay import Relay
 from colme.rules.release import Profile
 from colme.signing import Ed25519
 from support.neighbours import Neighbours
+from support.waiting import PATIENCE
 
 INTERVAL = 0.05
 PROFILE = Profile.bounded(0, 1, epsilon=4, sigma2=0.01)
@@ -201,6 +202,7 @@ async def boarded(
             supply=None,
             post=one.post,
             interval=interval,
+            deadline=PATIENCE,
             last_tick=None,
             speakers=Speakers(
                 behind=behind,

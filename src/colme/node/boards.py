@@ -20,7 +20,7 @@ from colme.protocol.agent import Agent
 from colme.protocol.board.board import PAGE
 from colme.protocol.board.messages import DigestMessage, RecordsMessage
 from colme.protocol.board.record import Entry, Proof, Record, origin_of_key, statements
-from colme.protocol.events import Part, Received, Returned
+from colme.protocol.events import Deadline, Part, Received, Returned
 from colme.protocol.messages import Message, RoundMessage
 from colme.protocol.settings import Settings
 
@@ -108,6 +108,10 @@ class BoardsJournal(Journal):
         there = self._store.entries
         self._on_disk = {one.origin: one for one in agent.boards.board if one.origin in there}
 
+    def _told_round(self, number: int) -> int:
+        """No round: whoever was sent anything may know all that was released, from others too."""
+        return 0
+
     def _written(
         self, parts: frozenset[Part], send: Sequence[tuple[str, Message]]
     ) -> dict[str, Any]:
@@ -115,8 +119,10 @@ class BoardsJournal(Journal):
         if Part.EXCHANGE not in parts:
             return {"snapshot": snapshot}
         boards = self._agent.boards
-        # Its entries are rows of their own: to write them all for each that is new would be much.
-        snapshot[Part.EXCHANGE] = {"round": boards.round}
+        # Entries and fingerprints have rows of their own: to write them all for each that is new
+        # would be much.
+        snapshot[Part.EXCHANGE] = {"round": boards.round, "foreign": boards.foreign}
+        released_more = len(boards.fingerprints) > len(self._store.fingerprints)
         now = {one.origin: one for one in boards.board}
         news = {origin: one for origin, one in now.items() if self._on_disk.get(origin) is not one}
         # Those that were stored and are not held any more, were it by an earlier start.
@@ -127,6 +133,7 @@ class BoardsJournal(Journal):
             "snapshot": snapshot,
             "entries": {origin: self._kept(one) for origin, one in news.items()},
             "dropped": dropped,
+            "fingerprints": dict(boards.fingerprints) if released_more else {},
             "released": None if mine is None else mine.to_bytes(),
         }
 
@@ -153,6 +160,7 @@ class BoardsDriver(AgentDriver):
         supply: Callable[[int], Sequence[float]] | None,
         post: Callable[[str, Message], None],
         interval: float,
+        deadline: float,
         last_tick: int | None,
         speakers: Speakers,
         state_lost: bool,
@@ -160,6 +168,8 @@ class BoardsDriver(AgentDriver):
         fail: Callable[[BaseException], None],
         marks: Mapping[str, int] | None = None,
     ) -> None:
+        self._deadline = deadline
+        self._patience: asyncio.TimerHandle | None = None
         self._identity = settings.signs_as
         self._origin = origin_of_key(self._identity.key)
         self._interval = interval
@@ -201,7 +211,7 @@ class BoardsDriver(AgentDriver):
         """Begin to release and to pass on."""
         if not self._stopped:
             self._running = True
-            self._tick_soon()
+            self._go_on()
 
     def observe(
         self, samples: Sequence[float], marks: Mapping[str, int] | None = None
@@ -241,6 +251,12 @@ class BoardsDriver(AgentDriver):
     async def welcomed(self, peer: str) -> None:
         """A neighbour let me in: a digest finds out who lacks what."""
         self._require_disk()
+        # Stored before a record leaves: a backup of this state must name all who can know more than
+        # it does. A state after a loss has nothing to send yet, and no snapshot before it has begun
+        # its incarnation.
+        self._peers[peer].is_audience = True
+        if peer not in self._store.told and not self._is_lost:
+            await self._journal.store({})
         self.agent.step(Returned(peer))
         self._tick_soon()
 
@@ -317,7 +333,7 @@ class BoardsDriver(AgentDriver):
             via, _ = self._arrivals.get(entry.origin, (sender.name, now))
             self._arrive(entry.origin, via, now)
         self._news += len(news)
-        if any(entry.origin == self._origin for entry in news):
+        if any(entry.origin == self._origin for entry in allowed):
             self._supervise(self._require_newest_state)
         return refusals
 
@@ -425,12 +441,23 @@ class BoardsDriver(AgentDriver):
         for origin, kept in trusted.items():
             self._arrive(origin, kept.via, kept.at)
         entries = {origin: kept.content.hex() for origin, kept in trusted.items()}
-        return stored | {Part.EXCHANGE.value: stored[Part.EXCHANGE] | {"entries": entries}}
+        board = {"entries": entries, "fingerprints": dict(self._store.fingerprints)}
+        return stored | {Part.EXCHANGE.value: stored[Part.EXCHANGE] | board}
 
     def _go_on(self) -> None:
+        if self.agent.boards.is_asking:
+            self._patience = self._loop.call_later(
+                self._deadline, self._supervise, self._stop_waiting
+            )
+        self._tick_soon()
+
+    def _stop_waiting(self) -> None:
+        """Neighbours that are away or silent are not waited for any longer."""
+        self.agent.step(Deadline())
         self._tick_soon()
 
     def _forget_timers(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        for timer in (self._timer, self._patience):
+            if timer is not None:
+                timer.cancel()
+        self._timer = self._patience = None

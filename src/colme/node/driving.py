@@ -140,6 +140,10 @@ class Journal:
             finally:
                 self._committing = False
 
+    def _told_round(self, number: int) -> int:
+        """The round up to which a neighbour may have been sent anything, once this is stored."""
+        return number
+
     def _written(
         self, parts: frozenset[Part], send: Sequence[tuple[str, Message]]
     ) -> dict[str, Any]:
@@ -161,7 +165,11 @@ class Journal:
             commit = Commit(
                 **self._written(parts, pending.send),
                 entry=entry_between(self._ledger, ledger, round=number),
-                told={name: number for name, one in self._peers.items() if one.is_audience},
+                told={
+                    name: self._told_round(number)
+                    for name, one in self._peers.items()
+                    if one.is_audience
+                },
                 standings={peer.name: peer.standing for peer in news},
                 marks={**self._marks, **pending.marks},
             )

@@ -124,6 +124,7 @@ def make_driver(
         supply=supply,
         post=post,
         interval=config.pace.interval,
+        deadline=config.deadline,
         last_tick=config.pace.last_round,
         speakers=_speakers(config, settings),
         state_lost=state_lost,

@@ -7,9 +7,9 @@ out who lacks what.
 """
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, TypeGuard
 
 from colme.errors import (
     LocalProtocolError,
@@ -19,7 +19,7 @@ from colme.errors import (
     StaleStateError,
 )
 from colme.protocol.algorithm import Algorithm, Exchange
-from colme.protocol.board.board import CAPACITY, Board
+from colme.protocol.board.board import CAPACITY, Board, Head
 from colme.protocol.board.identity import BoardIdentity
 from colme.protocol.board.messages import LARGEST_BATCH, DigestMessage, RecordsMessage
 from colme.protocol.board.peers import Owed
@@ -60,6 +60,11 @@ class BoardState:
     """The last tick."""
     entries: dict[str, str] = field(default_factory=dict)
     """The board: the bytes of each origin's entry, in hex."""
+    fingerprints: dict[str, str] = field(default_factory=dict)
+    """Fingerprints of my own records in hex, by "incarnation.sequence". An empty one of sequence 0
+    says that the list begins with the first release."""
+    foreign: str = ""
+    """A record of mine that this state did not release, in hex; empty if none is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,9 +133,15 @@ class BoardExchange(Exchange):
         # was spent leaves it here for the next one: nothing made of that noise goes out before
         # the noise itself is stored.
         self._unstored: frozenset[Part] = frozenset()
-        # A stored state may be an old one: until a neighbour has told what it holds of mine,
-        # nothing is released that was not before.
-        self._asking = False
+        # A stored state may be an old one: until the neighbours have told what they hold of mine,
+        # nothing is released that was not before. One that is away is not waited for forever, but
+        # one at least must have answered.
+        self._unanswered: set[str] = set()
+        self._is_answered = self._waited_long_enough = False
+        # A backup that went on released other records under the same numbers as the state it was
+        # copied from. Whoever holds one of those proves it, however far this state has come since.
+        self._fingerprints: dict[str, str] = {}
+        self._foreign: Record | None = None
         # What the last answer has learned of the others: only to be quicker next time.
         self._learned: object = None
 
@@ -138,21 +149,40 @@ class BoardExchange(Exchange):
     def state(self) -> BoardState:
         """All that it remembers: the part `exchange` of a snapshot."""
         entries = {entry.origin: entry.to_bytes().hex() for entry in self.board}
-        return BoardState(round=self._tick, entries=entries)
+        return BoardState(
+            round=self._tick,
+            entries=entries,
+            fingerprints=dict(self._fingerprints),
+            foreign=self.foreign,
+        )
 
     @state.setter
     def state(self, state: BoardState) -> None:
         self.resume(state)
 
+    @property
+    def fingerprints(self) -> Mapping[str, str]:
+        """Fingerprints of my own records in hex, by "incarnation.sequence"."""
+        return self._fingerprints
+
+    @property
+    def foreign(self) -> str:
+        """A record with my signature that this state did not release, in hex; empty if none."""
+        return "" if self._foreign is None else self._foreign.to_bytes().hex()
+
     def resume(self, state: BoardState) -> None:
         """Go on from a stored state; all neighbours are asked what has happened since."""
         entries = [_stored(origin, text) for origin, text in state.entries.items()]
+        foreign = _stored(self.origin, state.foreign, "foreign") if state.foreign else None
+        self._foreign = foreign if isinstance(foreign, Record) else None
+        self._fingerprints = dict(state.fingerprints)
         for entry in entries:
             self.board.merge(entry)
         self._tick = state.round
         for owed in self._owed_to.values():
             owed.start_anew()
-        self._asking = bool(self._owed_to)
+        self._unanswered = set(self._owed_to)
+        self._is_answered = self._waited_long_enough = False
 
     def estimate(self) -> Estimate:
         """What my exact mean and everybody's releases say together."""
@@ -166,11 +196,16 @@ class BoardExchange(Exchange):
 
     @property
     def draws_due(self) -> tuple[float, ...]:
-        """For each block that is closed and waits; none while a neighbour's answer is waited for.
+        """For each block that is closed and waits; none while neighbours' answers are waited for.
 
         Whoever has no neighbours has nobody to ask, nor anybody to tell.
         """
-        return () if self._asking else self._own.draws_due
+        return () if self.is_asking else self._own.draws_due
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether neighbours have yet to tell what they hold of mine."""
+        return bool(self._unanswered) and not (self._is_answered and self._waited_long_enough)
 
     @property
     def evidence(self) -> Evidence:
@@ -203,7 +238,8 @@ class BoardExchange(Exchange):
                 self._peer(peer).start_anew()
                 return Effects()
             case Deadline():
-                raise LocalProtocolError("event", event, "no deadline: nobody is waited for")
+                self._waited_long_enough = True
+                return Effects()
             case Observe():
                 raise LocalProtocolError("event", "a sample", "an agent, which takes it in itself")
 
@@ -212,11 +248,14 @@ class BoardExchange(Exchange):
             raise LocalProtocolError("round", number, f"a round after {self._tick}")
         self.require_newest_state()
         due = self.draws_due
+        stream = self._own.stream
+        if due and not stream.blocks and not self._fingerprints:
+            self._fingerprints[f"{stream.incarnation}.0"] = ""  # From the first release on.
         # After all checks: a tick that is refused must not spend noise.
-        if not self._asking:
+        if not self.is_asking:
             self._own.publish(noise)
         elif noise:
-            expected = "none before a neighbour has told what it holds of mine"
+            expected = "none before the neighbours have told what they hold of mine"
             raise LocalProtocolError("noise", f"{len(noise)} draws", expected)
         if due:
             self._unstored = EVERYTHING
@@ -236,6 +275,9 @@ class BoardExchange(Exchange):
 
         To release again would noise samples a second time.
         """
+        if self._foreign is not None:
+            seen = f"a record of mine that it did not release, number {self._foreign.order}"
+            raise StaleStateError("state", seen, _ANOTHER_KEY)
         heard = self.board.get(self.origin)
         if heard is None:
             return
@@ -244,8 +286,7 @@ class BoardExchange(Exchange):
         remedy = "the state that was stored last, or a new incarnation if it is lost"
         if isinstance(heard, Proof):
             seen = f"two records of mine that differ, both of (incarnation, blocks) {heard.order}"
-            expected = "one state in one place; now a new key, and none of the samples of before"
-            raise StaleStateError("state", seen, expected)
+            raise StaleStateError("state", seen, _ANOTHER_KEY)
         if heard.order > mine:
             seen = f"{mine} as (incarnation, blocks), where others have {heard.order} of mine"
             raise StaleStateError("state", seen, remedy)
@@ -285,7 +326,9 @@ class BoardExchange(Exchange):
             square=mine.square,
             signature=bytes(SIGNATURE_SIZE),
         )
-        self.board.merge(unsigned.with_signature(self._identity.sign(unsigned.content())))
+        signed = unsigned.with_signature(self._identity.sign(unsigned.content()))
+        self.board.merge(signed)
+        self._fingerprints[_number(signed)] = Head.of(signed).fingerprint.hex()
         self._unstored |= {Part.EXCHANGE}
         for owed in self._owed_to.values():
             owed.add([self.origin])
@@ -321,7 +364,8 @@ class BoardExchange(Exchange):
         sender = self._peer(name)
         # Signatures take time, so those of news only; and all of them before anything changes.
         news = [entry for entry in entries if self.board.is_news(entry)]
-        for entry in news:
+        foreign = [entry for entry in entries if self._is_foreign(entry)]
+        for entry in (*news, *foreign):
             self._verify(name, entry)
         for entry in news:
             # What I hold only because it is a neighbour's, its other neighbours have from itself.
@@ -338,14 +382,27 @@ class BoardExchange(Exchange):
         for owed in self._owed_to.values():
             if len(owed) > len(self.board):
                 owed.keep_within(self.board)
-        if not news:
+        if not news and not foreign:
             return Effects()
+        for entry in foreign:
+            self._foreign = entry
         self._unstored |= {Part.EXCHANGE}
-        if any(entry.origin == self.origin for entry in news):
+        if foreign or any(entry.origin == self.origin for entry in news):
             # It may be what stops the next release, so it must not be forgotten again.
             unstored, self._unstored = self._unstored, frozenset()
             return Effects(persist=unstored)
         return Effects()
+
+    def _is_foreign(self, entry: Entry) -> TypeGuard[Record]:
+        """Whether a record bears my name and a number of mine, and is not what I released then."""
+        if entry.origin != self.origin or not isinstance(entry, Record):
+            return False
+        listed = [_order(number) for number in self._fingerprints]
+        # A tick that closes several blocks releases their last number alone, so one that is not
+        # listed was not released here either. What came before the list began is not known.
+        if not listed or not min(listed) < entry.order <= max(listed):
+            return False
+        return self._fingerprints.get(_number(entry)) != Head.of(entry).fingerprint.hex()
 
     def _verify(self, name: str, entry: Entry) -> None:
         for record in statements(entry):
@@ -367,12 +424,26 @@ class BoardExchange(Exchange):
             owed.answer = True
         is_newer = self.origin in self.board.wanting(message.page)
         if message.page.tells_of(self.origin) and not is_newer:
-            self._asking = False
+            self._unanswered.discard(name)
+            self._is_answered = True
         return Effects()
 
 
-def _stored(origin: str, text: str) -> Entry:
-    path = f"{Part.EXCHANGE}.entries.{origin}"
+_ANOTHER_KEY = "one state in one place; now a new key, and none of the samples of before"
+
+
+def _number(record: Record) -> str:
+    incarnation, sequence = record.order
+    return f"{incarnation}.{sequence}"
+
+
+def _order(number: str) -> tuple[int, int]:
+    incarnation, sequence = number.split(".")
+    return int(incarnation), int(sequence)
+
+
+def _stored(origin: str, text: str, field: str = "entries") -> Entry:
+    path = f"{Part.EXCHANGE}.{field}.{origin}"
     try:
         entry = entry_from_bytes(bytes.fromhex(text))
     except MessageError as error:

@@ -14,7 +14,7 @@ from colme.protocol.board.board import Page
 from colme.protocol.board.identity import InProcess
 from colme.protocol.board.messages import DigestMessage, RecordsMessage
 from colme.protocol.board.record import Proof
-from colme.protocol.events import EVERYTHING, Begin, Deadline, Observe, Part, Returned
+from colme.protocol.events import EVERYTHING, Begin, Observe, Part, Returned
 from colme.protocol.messages import ConsensusMessage
 from support.boards import (
     NOTHING_HELD,
@@ -154,7 +154,6 @@ class TestRefused:
     @pytest.mark.parametrize(
         ("event", "kind", "field"),
         [
-            (Deadline(), LocalProtocolError, "event"),
             (Observe(0.5), LocalProtocolError, "event"),
             (Begin(1, ()), LocalProtocolError, "round"),
             (Begin(2**62 + 1, ()), LocalProtocolError, "round"),

@@ -73,10 +73,7 @@ class Neighbourhood:
         told_nothing_since: Collection[str],
         fail: Callable[[BaseException], None],
     ) -> None:
-        if config.agreed.in_rounds:
-            _require_all_accounted_for(store, config, told_nothing_since)
-        else:
-            _require_askable(store, config, told_nothing_since)
+        _require_all_accounted_for(store, config, told_nothing_since)
         self.joined = asyncio.Event()
         self.driver: AgentDriver
         self._folder = config.state
@@ -277,35 +274,31 @@ class Neighbourhood:
             return
 
 
-def _require_askable(store: Store, config: NodeConfig, told_nothing_since: Collection[str]) -> None:
-    """Records of mine are everywhere, so any neighbour may be asked, and one that can't be skipped.
-
-    The word is refused where nothing asks for it, as in rounds.
-    """
-    askable = {one.name for one in config.neighbours} if store.from_backup else set[str]()
-    for name in told_nothing_since:
-        if name not in askable:
-            which = f"one of {', '.join(sorted(askable))}" if askable else "no such word"
-            expected = f"{which}: it is for neighbours that a restored state can't ask"
-            raise ConfigError(TOLD_NOTHING_SINCE, name, expected)
-
-
 def _require_all_accounted_for(
     store: Store, config: NodeConfig, told_nothing_since: Collection[str]
 ) -> None:
-    """Whoever a restored state has told is asked, or was told nothing since by the owner's word.
+    """Refuse a restored state unless all that it has sent to are asked, or skipped by the owner.
 
-    The others can't know. That one has left is no such word: it keeps what it was told. The word is
-    refused where nothing asks for it, so that it can't stand in a start script for ever.
+    A neighbour that was removed keeps what it was sent, and it alone may know of releases that came
+    after the backup. The owner's word is refused if nothing asks for it, so that it can't stand in
+    a start script for ever.
     """
+    if not store.from_backup:
+        if told_nothing_since:
+            expected = "no such word: only a restored state asks its neighbours"
+            raise ConfigError(TOLD_NOTHING_SINCE, ", ".join(told_nothing_since), expected)
+        return
     configured = {one.name for one in config.neighbours}
-    unasked = store.told.keys() - configured if store.from_backup else set[str]()
+    sent_to = set(store.told)
+    if not config.agreed.in_rounds:
+        # Earlier versions did not store whom a relaying node has sent to: all that it has met.
+        sent_to |= store.standings.keys()
     for name in told_nothing_since:
-        if name not in unasked:
-            which = f"one of {', '.join(sorted(unasked))}" if unasked else "no such word"
-            expected = f"{which}: it is for whom a restored state has told and can't ask"
+        if name not in configured | sent_to:
+            which = ", ".join(sorted(configured | sent_to)) or "no neighbours"
+            expected = f"one that this restored state may have sent to ({which})"
             raise ConfigError(TOLD_NOTHING_SINCE, name, expected)
-    missing = sorted(unasked - set(told_nothing_since))
+    missing = sorted(sent_to - configured - set(told_nothing_since))
     if missing:
         words = " ".join(f"{TOLD_NOTHING_SINCE} {name}" for name in missing)
         raise ConfigError(

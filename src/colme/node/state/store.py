@@ -121,6 +121,8 @@ class Commit:
     """Of the board, those that changed, by origin."""
     dropped: Collection[str] = ()
     """Origins that have no room on the board any more."""
+    fingerprints: Mapping[str, str] = field(default_factory=dict)
+    """All fingerprints of own records; empty if nothing was added."""
 
 
 class Store:
@@ -146,6 +148,8 @@ class Store:
     marks: dict[str, int]
     entries: dict[str, Kept]
     """The board, by origin."""
+    fingerprints: dict[str, str]
+    """Fingerprints of own records, by number: what this state has released."""
     past: tuple[Past, ...]
     """Promises that held before this one, for samples of then."""
     covered: int
@@ -272,6 +276,7 @@ class Store:
         self.standings = stored.standings
         self.marks = stored.marks
         self.entries = stored.entries
+        self.fingerprints = stored.fingerprints
         self.past, self._base = stored.past, stored.base
         self.covered = stored.covered
         self.releases = stored.releases
@@ -309,6 +314,8 @@ class Store:
         marks = self.marks | dict(commit.marks)
         if marks != self.marks:
             rows["marks"] = to_json(marks)
+        if commit.fingerprints:
+            rows["fingerprints"] = to_json(commit.fingerprints)
         if commit.released is not None:
             rows["released"] = commit.released
         with database.in_words(self._path), database.transaction(self._connection):
@@ -326,6 +333,7 @@ class Store:
         self.snapshot = snapshot
         self.released = self.released if commit.released is None else commit.released
         self.told, self.standings, self.marks = told, standings, marks
+        self.fingerprints = dict(commit.fingerprints) or self.fingerprints
         self.covered = covered
         self.releases += commit.entry is not None
 

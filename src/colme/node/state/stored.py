@@ -65,6 +65,7 @@ class Stored:
     marks: dict[str, int]
     entries: dict[str, "Kept"]
     """What others have released, and this node too, by origin."""
+    fingerprints: dict[str, str]
     past: tuple[Past, ...]
     covered: int
     """The last sample of the present promise that the ledger lists, counted from its first."""
@@ -207,6 +208,7 @@ def _read(connection: sqlite3.Connection, path: Path) -> Stored:
                 "SELECT origin, content, via, at FROM entry"
             )
         },
+        fingerprints=json.loads(rows.get("fingerprints", "{}")),
         past=past,
         covered=covered or 0,
         releases=releases,
