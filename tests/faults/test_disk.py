@@ -11,7 +11,7 @@ import pytest
 
 import colme
 from colme.errors import StoreError
-from colme.node import driving as driver
+from colme.node import driver as driver
 from colme.node.fleet import Member
 from colme.node.state import Commit, Overview, Store
 from support.elsewhere import PATIENCE

@@ -15,8 +15,9 @@ import pytest
 
 from colme.errors import RemoteProtocolError
 from colme.network import Network
+from colme.node.clock import SystemClock
 from colme.node.contact import Contact
-from colme.node.driving import Journal
+from colme.node.journal import Journal
 from colme.node.metrics import Metrics
 from colme.node.session import link
 from colme.node.session.admission import Admission, Agreement
@@ -80,12 +81,12 @@ class InMemory(Way):
         a.step = self._of_a  # type: ignore[method-assign]
         b.step = self._of_b  # type: ignore[method-assign]
 
-    def _of_a(self, event: Event) -> Effects:
+    def _of_a(self, event: Event, now: float = 0.0) -> Effects:
         effects = self._step["a"](event)
         self.sent += [of_round(message) for _, message in effects.send]
         return effects
 
-    def _of_b(self, event: Event) -> Effects:
+    def _of_b(self, event: Event, now: float = 0.0) -> Effects:
         if isinstance(event, Received):
             if self._broken:
                 self._broken = False
@@ -121,6 +122,7 @@ class Sessions(Way):
         self._journal = Journal(
             store,
             {"b": Contact(name="b")},
+            clock=SystemClock(),
             post=lambda _, message: assert_kept(link.post(message)),
             metrics=Metrics(("b",), 1.0),
             marks={},

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from colme.errors import StaleStateError, StoreError
-from colme.node import driving
+from colme.node import driver
 from colme.node.session.outbox import MOST_WAITING, BoardsOutbox
 from colme.node.wire import neighbour_pb2 as pb
 from colme.protocol.board.messages import DigestMessage, RecordsMessage
@@ -65,8 +65,7 @@ async def test_all_that_comes_within_an_interval_goes_out_together(tmp_path: Pat
         await quiet()
         assert one.driver.agent.round == 1
         assert one.records_to("c") == []
-        one.driver._forget_timers()
-        one.driver._tick()
+        one.tick()
         await until(lambda: one.records_to("c"))
         assert len(one.records_to("c")) == 20
 
@@ -160,7 +159,7 @@ async def test_a_restart_keeps_the_board_and_asks_what_has_happened_since(tmp_pa
         await until(lambda: len(one.records_to("c")) == 5)
     async with boarded(tmp_path) as one:
         assert {entry.origin for entry in one.board} == {record.origin for record in records}
-        assert one.peers["b"].vouched_for == {record.origin for record in records}
+        assert one.introduced_by("b") == {record.origin for record in records}
         one.driver.start(0)
         await until(lambda: len(one.said) == 2)
         assert all(isinstance(said.message, DigestMessage) for said in one.said)
@@ -186,7 +185,7 @@ async def test_with_a_neighbour_goes_all_that_it_alone_vouched_for(tmp_path: Pat
 async def test_after_an_outage_of_the_disk_nothing_unstored_was_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(driving, "FIRST_RETRY", 0.01)
+    monkeypatch.setattr(driver, "FIRST_RETRY", 0.01)
 
     async with boarded(tmp_path) as one:
         one.driver.start(0)

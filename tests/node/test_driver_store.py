@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from colme.errors import StoreError
-from colme.node import driving as driver_module
+from colme.node import driver as driver_module
 from colme.protocol.messages import ReleaseMessage
 from colme.protocol.rounds.state import Phase
 from support.driven import Driven, driven, stored_progress

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from colme.network import NoiseSource
-from colme.node.boards import BoardsDriver, Speakers
+from colme.node.clock import SystemClock
 from colme.node.config import NodeConfig
 from colme.node.contact import Contact, Contacts
+from colme.node.driver import Driver
 from colme.node.metrics import Metrics
 from colme.node.node import Node
 from colme.node.state import Change, Store, change
@@ -21,7 +22,8 @@ from colme.node.trust.tls import Trust, signing_settings
 from colme.node.wire.codec import Reason
 from colme.protocol.board.board import LAST_ORIGIN, Board, Page
 from colme.protocol.board.messages import BoardMessage, DigestMessage, RecordsMessage
-from colme.protocol.board.record import Entry, Record, origin_of_key
+from colme.protocol.board.record import Entry, Record
+from colme.protocol.events import Pace, Policy
 from colme.protocol.messages import Message
 from colme.protocol.settings import Settings
 from colme.relay import Relay
@@ -105,7 +107,7 @@ class Boarded:
 
     folder: Path
     identity: Ed25519
-    driver: BoardsDriver = field(init=False)
+    driver: Driver = field(init=False)
     store: Store = field(init=False)
     metrics: Metrics = field(init=False)
     peers: Contacts = field(init=False)
@@ -147,6 +149,16 @@ class Boarded:
         line = f'colme_messages_refused_total{{peer="{peer}",reason="{reason}"}} '
         found = [one for one in self.metrics.text().decode().splitlines() if one.startswith(line)]
         return int(float(found[0].removeprefix(line))) if found else 0
+
+    def tick(self) -> None:
+        """Tick at once, whenever the next tick would be due."""
+        self.driver._forget_timer()
+        self.driver._begin(self.driver.agent.round + 1)
+
+    def introduced_by(self, peer: str) -> set[str]:
+        """The publishers on the board that a neighbour brought first."""
+        via = self.driver.agent.exchange.via
+        return {origin for origin, first in via.items() if first == peer}
 
     @property
     def board(self) -> Board:
@@ -194,22 +206,18 @@ async def boarded(
     one.peers = {name: Contact(name=name) for name in settings.neighbours}
     one.store = Store.open(folder, settings)
     try:
-        one.driver = BoardsDriver(
+        one.driver = Driver(
             settings,
             one.store,
             one.peers,
+            policy=Policy(limit=behind, allowlist=None if roster is None else frozenset(roster)),
+            pace=Pace(interval=interval, deadline=PATIENCE),
+            state_lost=state_lost,
             noise=noise or one.noise,
             supply=None,
             post=one.post,
-            interval=interval,
-            deadline=PATIENCE,
-            last_tick=None,
-            speakers=Speakers(
-                behind=behind,
-                roster=roster,
-                known=[origin_of_key(ME.key), origin_of_key(B.key)],
-            ),
-            state_lost=state_lost,
+            greet=lambda: None,
+            clock=SystemClock(),
             metrics=one.metrics,
             fail=one.failures.append,
         )

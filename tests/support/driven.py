@@ -7,12 +7,14 @@ from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from colme.node.clock import Clock, SystemClock
 from colme.node.contact import Contact, Contacts
+from colme.node.driver import Driver
 from colme.node.metrics import Metrics
-from colme.node.rounds import Driver, Free, Pacing
 from colme.node.state import Store
 from colme.node.state.database import FILE
 from colme.node.state.stored import Progress, snapshot_in
+from colme.protocol.events import Pace, Policy
 from colme.protocol.messages import (
     ConsensusMessage,
     Message,
@@ -104,7 +106,8 @@ async def driven(
     folder: Path,
     *,
     supply: Callable[[int], Sequence[float]] = lambda _: (0.25,),
-    pacing: Pacing | None = None,
+    pace: Pace | None = None,
+    clock: Clock | None = None,
     deadline: float = PATIENCE,
     last_round: int | None = None,
     answers: bool = True,
@@ -120,13 +123,14 @@ async def driven(
             settings,
             one.store,
             one.peers,
+            policy=Policy(),
+            pace=pace or Pace(interval=1.0, deadline=deadline, last=last_round),
+            state_lost=False,
             noise=one.noise,
             supply=supply,
             post=one.post,
             greet=one.greet,
-            pacing=pacing or Free(deadline),
-            deadline=deadline,
-            last_round=last_round,
+            clock=clock or SystemClock(),
             metrics=one.metrics,
             fail=one.failures.append,
         )

@@ -1,20 +1,14 @@
 """A neighbour: all that a node knows of one, in one record."""
 
 import asyncio
-from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from math import inf
+from dataclasses import dataclass
 from typing import Self
 
 from colme.node.config import NodeConfig
 from colme.node.wire.codec import Standing
-from colme.protocol.messages import RoundMessage
 
 NEVER = Standing(epoch=0, round=0)
-
-EARLY_MESSAGES = 6
-"""Of a neighbour, kept until my first round begins: a link keeps those of two rounds."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -46,20 +40,6 @@ class Contact:
     """Where it was when it let me in."""
     last_error: str | None = None
     """Why there is no session."""
-
-    # Rounds with it.
-    early: "deque[RoundMessage]" = field(default_factory=lambda: deque(maxlen=EARLY_MESSAGES))
-    """What came before my first round: it may well be of that round."""
-    followed_at: float = -inf
-    """When it last made me skip rounds, in seconds of the loop."""
-    returned: tuple[int, float] = (0, -inf)
-    """The epoch of the last hello that made me wait for it, and when that was."""
-
-    # Boards.
-    vouched_for: set[str] = field(default_factory=set)
-    """The origins on my board that it brought first."""
-    pages: int = 0
-    """Of its digests, since my last tick."""
 
     @classmethod
     def all_of(cls, config: NodeConfig, standings: Mapping[str, Standing]) -> dict[str, Self]:

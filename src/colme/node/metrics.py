@@ -16,6 +16,7 @@ from prometheus_client import (
 from colme.errors import LocalProtocolError
 from colme.node.log import lines_dropped
 from colme.node.wire.codec import Reason
+from colme.protocol.events import ExchangeStatus
 from colme.protocol.rounds.state import Phase
 
 COMMIT_SECONDS = (0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)
@@ -39,8 +40,8 @@ class Metrics:
         self._round = self._gauge("round", "The last round begun.")
         self._rounds = self._counter("rounds_total", "Rounds begun.")
         deadlines = self._counter("deadlines_total", "Exchanges ended by a deadline.", "exchange")
-        self._deadlines: dict[Phase, Counter] = {
-            phase: deadlines.labels(phase.value) for phase in Phase if phase is not Phase.IDLE
+        self._deadlines: dict[str, Counter] = {
+            phase.value: deadlines.labels(phase.value) for phase in Phase if phase is not Phase.IDLE
         }
 
         self._samples = self._counter("samples_total", "Samples taken in.")
@@ -95,9 +96,9 @@ class Metrics:
         self._round.set(round_)
         self._rounds.inc()
 
-    def deadline_passed(self, exchange: Phase) -> None:
-        """An exchange went on without a silent neighbour."""
-        self._deadlines[exchange].inc()
+    def deadline_passed(self, phase: str) -> None:
+        """The exchange of this phase went on without a silent neighbour."""
+        self._deadlines[phase].inc()
 
     def samples_taken(self, count: int) -> None:
         """Samples were taken in. How many were clamped depends on their values: not for here."""
@@ -126,10 +127,6 @@ class Metrics:
         """A message arrived."""
         self._received[peer]()
 
-    def messages_late(self, peer: str, count: int) -> None:
-        """So many messages of a neighbour came after their exchange, in all."""
-        self._late[peer].set(count)
-
     def message_refused(self, peer: str, reason: Reason) -> None:
         """A message was dropped."""
         if peer not in self._peers:
@@ -144,22 +141,19 @@ class Metrics:
         """A session with it began or ended."""
         self._connected[peer].set(connected)
 
-    def peer_is_suspect(self, peer: str, suspect: bool) -> None:
-        """Nobody waits for it, or somebody does again."""
-        self._suspect[peer].set(suspect)
-
-    def class_is(self, size: int) -> None:
-        """This node and the neighbours it accepts are so many."""
-        self._class_size.set(size)
-
-    def trust_is(self, weight: float) -> None:
-        """Weight of the consensus value in the answer: in rounds it follows from messages alone."""
-        self._trust.set(weight)
-
-    def board_is(self, *, records: int, barred: int) -> None:
-        """So many records are on the board, and so many proofs."""
-        self._records.set(records)
-        self._barred.set(barred)
+    def exchange_is(self, status: ExchangeStatus) -> None:
+        """Show how the exchange is, as far as its kind has it."""
+        if status.class_size is not None and status.trust is not None:
+            self._class_size.set(status.class_size)
+            self._trust.set(status.trust)
+        for peer in self._peers:
+            if status.suspects is not None:
+                self._suspect[peer].set(peer in status.suspects)
+            if status.late is not None:
+                self._late[peer].set(status.late[peer])
+        if status.records is not None:
+            self._records.set(status.records)
+            self._barred.set(len(status.blocked))
 
     def clock_jumped(self) -> None:
         """The wall clock jumped."""

@@ -5,12 +5,11 @@ async with Node("node.toml") as node:
     print((await node.estimate()).value)
 
 Before a node starts, its state must be fit for it: what its owner says of the state, and feeds it,
-is true of it. Then there is a driver (of rounds, or of a board), and an intake that takes a feed's
-samples into the state.
+is true of it. Then there is a driver, and an intake that takes a feed's samples into the state.
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -20,18 +19,16 @@ from typing import Any, Self
 from structlog.typing import FilteringBoundLogger
 
 from colme.errors import ConfigError, LocalProtocolError, SampleError, StoreError
-from colme.network import NoiseSource
-from colme.node.boards import BoardsDriver, Speakers
+from colme.node.clock import Clock, SystemClock
 from colme.node.config import NodeConfig, SyntheticSource
-from colme.node.contact import Contact, Contacts
-from colme.node.driving import AgentDriver
+from colme.node.contact import Contact
+from colme.node.driver import Driver
 from colme.node.log import logger
 from colme.node.metrics import Metrics
 from colme.node.owner.answer import Answering
 from colme.node.owner.server import OwnerServer
 from colme.node.owner.status import Answer, NeighbourStatus, SampleCounts, Status
 from colme.node.owner.token import owner_token
-from colme.node.rounds import Driver, make_pacing
 from colme.node.samples.feeds import Feed, Synthetic, make_feed, make_noise
 from colme.node.samples.first_lines import FirstLines, first_marks
 from colme.node.session.admission import Admission, Agreement
@@ -41,9 +38,7 @@ from colme.node.trust.identity import Identity
 from colme.node.trust.tls import Trust, signing_settings
 from colme.node.wire.codec import Reason
 from colme.privacy.ledger import Ledger
-from colme.protocol.board.record import Proof, origin_of_key
-from colme.protocol.messages import Message
-from colme.protocol.settings import Settings
+from colme.protocol.events import Pace, Policy
 
 
 def require_empty(store: Store) -> None:
@@ -82,66 +77,21 @@ def noise_mark(config: NodeConfig, store: Store) -> dict[str, int]:
     return {REPEATABLE: int(repeatable)}
 
 
-def make_driver(
-    config: NodeConfig,
-    settings: Settings,
-    store: Store,
-    peers: Contacts,
-    *,
-    noise: NoiseSource,
-    post: Callable[[str, Message], None],
-    greet: Callable[[], None],
-    state_lost: bool,
-    metrics: Metrics,
-    clock_jumped: Callable[[float], None],
-    fail: Callable[[BaseException], None],
-) -> AgentDriver:
-    """One for this configuration, which has not begun."""
-    source = config.source
-    supply = Synthetic(source).samples if isinstance(source, SyntheticSource) else None
-    marks = noise_mark(config, store)
-    if config.agreed.in_rounds:
-        return Driver(
-            settings,
-            store,
-            peers,
-            noise=noise,
-            supply=supply or (lambda _: ()),
-            post=post,
-            greet=greet,
-            pacing=make_pacing(config, clock_jumped),
-            deadline=config.deadline,
-            last_round=config.pace.last_round,
-            metrics=metrics,
-            fail=fail,
-            marks=marks,
-        )
-    return BoardsDriver(
-        settings,
-        store,
-        peers,
-        noise=noise,
-        supply=supply,
-        post=post,
-        interval=config.pace.interval,
+def make_pace(config: NodeConfig) -> Pace:
+    """When rounds or ticks begin, as the neighbours agreed and this node chose."""
+    agreed, is_trial = config.agreed, isinstance(config.source, SyntheticSource)
+    by_clock = agreed.rounds == "clock"
+    return Pace(
+        interval=agreed.interval if by_clock else config.pace.interval,
         deadline=config.deadline,
-        last_tick=config.pace.last_round,
-        speakers=_speakers(config, settings),
-        state_lost=state_lost,
-        metrics=metrics,
-        fail=fail,
-        marks=marks,
+        clock=agreed.start.timestamp() if by_clock else None,
+        last=config.pace.last_round,
+        always=is_trial,
     )
 
 
-def _speakers(config: NodeConfig, settings: Settings) -> Speakers:
-    identity = settings.signs_as
-    known = [origin_of_key(identity.key), *map(identity.origin_of, settings.neighbours)]
-    return Speakers(
-        behind=config.origins.behind,
-        roster=config.origins.roster,
-        known=[origin for origin in known if origin is not None],
-    )
+def _in(name: str, names: Collection[str] | None) -> bool | None:
+    return None if names is None else name in names
 
 
 PAUSE = 0.5
@@ -156,7 +106,7 @@ class Intake:
 
     def __init__(
         self,
-        driver: AgentDriver,
+        driver: Driver,
         neighbourhood: Neighbourhood,
         store: Store,
         log: FilteringBoundLogger,
@@ -204,7 +154,7 @@ class _Parts:
     store: Store
     metrics: Metrics
     neighbourhood: Neighbourhood
-    driver: AgentDriver
+    driver: Driver
     intake: Intake
     answering: Answering
     failure: "asyncio.Future[None]"
@@ -229,7 +179,9 @@ class Node:
         state_lost: bool = False,
         first_lines: FirstLines | None = None,
         told_nothing_since: Collection[str] = (),
+        clock: Clock | None = None,
     ) -> None:
+        self._clock = clock or SystemClock()
         if isinstance(config, Path | str):
             config = NodeConfig.load(Path(config))
         elif not isinstance(config, NodeConfig):
@@ -315,17 +267,16 @@ class Node:
         """Counts and words only, never a sample, a mean or an estimate."""
         parts, agent = self._parts, self._parts.driver.agent
         ledger = Ledger.of(agent)
-        in_rounds = agent.rounds if self.config.agreed.in_rounds else None
-        board = () if in_rounds else tuple(agent.boards.board)
-        barred = [entry.origin for entry in board if isinstance(entry, Proof)]
+        exchange = agent.exchange.status
+        is_paced = exchange.phase is not None
         return Status(
             name=self.name,
             fingerprint=parts.identity.certificate.fingerprint,
             epoch=parts.store.epoch,
             algorithm=agent.settings.algorithm.name,
             round=agent.round,
-            phase=in_rounds.state.phase.value if in_rounds else None,
-            rounds=self.config.agreed.rounds if in_rounds else None,
+            phase=exchange.phase,
+            rounds=self.config.agreed.rounds if is_paced else None,
             began=parts.driver.began,
             ended=parts.driver.ended,
             samples=SampleCounts(
@@ -336,18 +287,19 @@ class Node:
                 refused=parts.metrics.samples_refused,
             ),
             privacy=ledger.describe(releases=parts.store.releases, past=parts.store.past),
-            class_size=in_rounds.state.class_size if in_rounds else None,
-            trust=in_rounds.state.trust if in_rounds else None,
+            class_size=exchange.class_size,
+            trust=exchange.trust,
             origin=parts.identity.certificate.origin,
-            records=None if in_rounds else len(board) - len(barred),
-            board=None if in_rounds else agent.boards.board.fingerprint,
-            barred=tuple(barred),
+            records=exchange.records,
+            board=agent.exchange.digest,
+            barred=exchange.blocked,
             neighbours=tuple(
                 NeighbourStatus(
                     **asdict(one),
-                    suspect=one.name in agent.suspects if in_rounds else None,
-                    accepted=one.name in agent.accepted if in_rounds else None,
-                    late=agent.late[one.name] if in_rounds else None,
+                    suspect=_in(one.name, exchange.suspects),
+                    accepted=_in(one.name, exchange.accepted),
+                    late=None if exchange.late is None else exchange.late[one.name],
+                    vouched_for=exchange.introduced.get(one.name, 0),
                 )
                 for one in parts.neighbourhood.acquaintances()
             ),
@@ -405,18 +357,26 @@ class Node:
             told_nothing_since=self._told_nothing_since,
             fail=self._fail,
         )
-        driver = neighbourhood.driver = make_driver(
-            config,
+        source, roster = config.source, config.origins.roster
+        supply = Synthetic(source).samples if isinstance(source, SyntheticSource) else None
+        driver = neighbourhood.driver = Driver(
             settings,
             store,
             peers,
+            policy=Policy(
+                limit=config.origins.behind,
+                allowlist=None if roster is None else frozenset(roster),
+            ),
+            pace=make_pace(config),
+            state_lost=self._state_lost,
             noise=noise,
+            supply=supply,
             post=neighbourhood.post,
             greet=neighbourhood.greet,
-            state_lost=self._state_lost,
+            clock=self._clock,
             metrics=metrics,
-            clock_jumped=self._clock_jumped,
             fail=self._fail,
+            marks=noise_mark(config, store),
         )
         intake = Intake(driver, neighbourhood, store, log)
         self._left = False
@@ -454,10 +414,6 @@ class Node:
     def _sample_refused(self, reason: str, line: int) -> None:
         self._parts.metrics.sample_refused(Reason.INVALID_VALUE)
         self._parts.log.warning("line is no sample", why=reason, line=line)
-
-    def _clock_jumped(self, seconds: float) -> None:
-        self._parts.metrics.clock_jumped()
-        self._parts.log.warning("the clock jumped", seconds=round(seconds, 3))
 
     def _fail(self, error: BaseException) -> None:
         """Send nothing more; whoever waits for the node is told why."""

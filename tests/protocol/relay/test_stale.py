@@ -267,10 +267,13 @@ class TestStored:
         me = exchange("me", ["a", "b"], own=own)
         released(me, own, 1, 25)
         liar = Proof.from_pair(written("liar", mean=0.1), written("liar", mean=0.2))
-        me.step(heard("a", RecordsMessage((written("far away"), liar))))
+        me.step(heard("a", RecordsMessage((written("by a alone"),))))
+        me.step(heard("b", RecordsMessage((written("far away"), liar))))
+        kept = me.state
+        del kept.entries[written("by a alone").origin], kept.via[written("by a alone").origin]
         again = exchange("me", ["b", "c"], own=own)
         again.resume(through_json(me.state))
-        assert again.state == me.state
+        assert again.state == kept, "what a alone introduced goes with it"
         effects = again.step(Begin(2, ()))
         (page,) = again.board.pages()
         digest = DigestMessage(page=page, answer=False)

@@ -9,7 +9,7 @@ from traceback import format_tb
 from colme.errors import ConfigError, StaleStateError
 from colme.node.config import NodeConfig
 from colme.node.contact import Contacts, names
-from colme.node.driving import AgentDriver
+from colme.node.driver import Driver
 from colme.node.log import logger
 from colme.node.metrics import Metrics
 from colme.node.session.admission import Admission
@@ -54,7 +54,6 @@ class Acquaintance:
     connected: bool
     round: int
     last_error: str | None
-    vouched_for: int
 
 
 class Neighbourhood:
@@ -75,7 +74,7 @@ class Neighbourhood:
     ) -> None:
         _require_all_accounted_for(store, config, told_nothing_since)
         self.joined = asyncio.Event()
-        self.driver: AgentDriver
+        self.driver: Driver
         self._folder = config.state
         self._patience = config.deadline
         self._admission = admission
@@ -156,7 +155,6 @@ class Neighbourhood:
                 connected=self._links[name].connected,
                 round=peer.standing.round,
                 last_error=peer.last_error,
-                vouched_for=len(peer.vouched_for),
             )
             for name, peer in self._peers.items()
         ]

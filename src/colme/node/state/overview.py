@@ -24,11 +24,12 @@ class Sent:
 
 
 def _sent(stored: Stored) -> Release | Sent | None:
-    if stored.released is None:
-        return None
     if (stored.snapshot or {}).get("algorithm") in (None, *OF_ROUNDS):
-        return release_in(stored.released)
-    record = Record.from_bytes(stored.released)
+        return None if stored.released is None else release_in(stored.released)
+    mine = stored.entries.get(stored.origin or "")
+    if mine is None:
+        return None
+    record = Record.from_bytes(mine.content)
     return Sent(count=record.count, mean=record.mean)
 
 

@@ -4,7 +4,6 @@ Messages of rounds follow from their dataclasses; those about boards are written
 """
 
 from dataclasses import dataclass, fields, is_dataclass
-from enum import StrEnum
 from functools import cache
 from types import NoneType
 from typing import Any, get_args, get_type_hints
@@ -13,6 +12,7 @@ from google.protobuf.message import DecodeError
 from google.protobuf.message import Message as Proto
 
 from colme.errors import MessageError, RemoteProtocolError
+from colme.errors import Reason as Reason  # the wire has the same names
 from colme.node.wire import neighbour_pb2 as pb
 from colme.protocol.board.board import Head, Page
 from colme.protocol.board.messages import BoardMessage, DigestMessage, RecordsMessage
@@ -94,28 +94,6 @@ class Standing:
                 raise MessageError(field, seen, f"0 to {LARGEST_CLAIM}")
 
 
-class Reason(StrEnum):
-    """Why something a neighbour sent was not taken; counters and the wire have the same names."""
-
-    GARBAGE = "garbage"
-    OVERSIZED = "oversized"
-    INVALID_VALUE = "invalid value"
-    OLD_ROUND = "old round"
-    FUTURE_ROUND = "future round"
-    DUPLICATE = "duplicate"
-    NO_HELLO = "no hello"
-    OTHER_CONFIGURATION = "other configuration"
-    STALE_STATE = "stale state"
-    UNKNOWN_PEER = "unknown peer"
-    BAD_SIGNATURE = "bad signature"
-    UNKNOWN_ORIGIN = "unknown origin"
-    TOO_MANY_ORIGINS = "too many origins"
-    NO_PROOF = "no proof"
-    ENDLESS_DIGEST = "endless digest"
-    OLD_RECORD = "old record"
-    LARGE_COUNT = "large count"
-
-
 class Refused(RemoteProtocolError):  # noqa: N818 (it reads as what it is)
     """A neighbour sent what can't be taken; `reason` says why in a word.
 
@@ -131,9 +109,8 @@ class Refused(RemoteProtocolError):  # noqa: N818 (it reads as what it is)
         expected: str,
         remembered: Standing | None = None,
     ) -> None:
-        super().__init__(peer, field, seen, expected)
+        super().__init__(peer, field, seen, expected, reason)
         self.args = (reason, peer, field, seen, expected, remembered)
-        self.reason = reason
         self.remembered = remembered
         self.yours = b""
         """The newest entry of the neighbour's own that I hold, where it should know."""
