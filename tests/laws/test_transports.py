@@ -127,7 +127,7 @@ class Sessions(Way):
             metrics=Metrics(("b",), 1.0),
             marks={},
         )
-        self._journal.open(self._agent)
+        self._journal.open(self._agent, {})
 
     def receive(self, message: RoundMessage) -> None:
         """What b's listener tells b."""

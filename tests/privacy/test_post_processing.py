@@ -56,9 +56,9 @@ class Overheard(Agent):
         self.steps: list[Step] = []
         self.trusts: list[bool] = []
 
-    def step(self, event: Event) -> Effects:
+    def step(self, event: Event, now: float = 0.0) -> Effects:
         due = self.draws_due if isinstance(event, Begin) else ()
-        effects = super().step(event)
+        effects = super().step(event, now)
         sent = [(peer, encode(of_round(message))) for peer, message in effects.send]
         self.steps.append((due, event, effects.persist, sent, self.rounds.state.trust))
         if isinstance(event, Begin):

@@ -1,5 +1,6 @@
 """The time, and how long to wait between attempts: the only place of a node that reads either."""
 
+import asyncio
 import time
 from random import SystemRandom
 from typing import Protocol
@@ -28,8 +29,8 @@ class SystemClock:
         return time.time()
 
     def monotonic(self) -> float:
-        """Seconds since some moment."""
-        return time.monotonic()
+        """Seconds since some moment, as the running loop counts them."""
+        return asyncio.get_running_loop().time()
 
     def jitter(self) -> float:
         """Return a random share, 0.5 to 1."""

@@ -130,8 +130,9 @@ class Driver:
         self._running = self._stopped = False
         self._heard_round = 0
         self._drift = clock.wall() - clock.monotonic()
-        self.restores = 0
-        """How often the agent went back to what is stored."""
+        self._restores = self._news = 0
+        self.arrivals: dict[str, float] = {}
+        """When the newest record of each publisher came, in seconds since 1970."""
         self._restore()
 
     # What the node asks.
@@ -156,12 +157,7 @@ class Driver:
     def version(self) -> object:
         """Another value whenever an answer may be another."""
         counts = self.agent.counts
-        return self.restores, counts.taken, counts.blocks, self.agent.exchange.version
-
-    @property
-    def arrivals(self) -> Mapping[str, float]:
-        """When the newest record of each publisher came, in seconds since 1970."""
-        return {origin: one.at for origin, one in self._store.entries.items()}
+        return self._restores, counts.taken, counts.blocks, self._news
 
     def told(self, peer: str) -> Standing:
         """What a neighbour may know of me, as far as it is stored."""
@@ -278,6 +274,8 @@ class Driver:
             effects = self._step(Received(peer, message))
         except RemoteProtocolError as error:
             raise _refused(error) from error
+        self._news += len(effects.changed)
+        self.arrivals |= dict.fromkeys(effects.changed, self._clock.wall())
         if isinstance(message, RoundMessage):
             self._peers[peer].heard_in(message.round)
         return effects
@@ -391,14 +389,15 @@ class Driver:
 
     def _restore(self) -> None:
         """Make the agent as it is stored, or a new one in the incarnation of this state."""
-        self.restores += 1
+        self._restores += 1
+        self.arrivals = {origin: one.at for origin, one in self._store.entries.items()}
         stored = self._stored()
         self.agent = (
             Agent(replace(self._settings, incarnation=self._store.incarnation))
             if stored is None
             else Agent.restore(self._settings, stored)
         )
-        self._journal.open(self.agent)
+        self._journal.open(self.agent, self.arrivals)
         self.agent.step(self._policy)
 
     def _stored(self) -> Mapping[str, Any] | None:

@@ -65,9 +65,12 @@ class Journal:
         self._committing = False
         self._closed: StoreError | None = None
 
-    def open(self, agent: Agent) -> None:
-        """From now on it is this agent, which is as it is stored."""
-        self._agent = agent
+    def open(self, agent: Agent, arrivals: Mapping[str, float]) -> None:
+        """From now on it is this agent, which is as it is stored.
+
+        `arrivals`: when each entry of its exchange came, now and later.
+        """
+        self._agent, self._arrivals = agent, arrivals
         self._ledger = Ledger.of(agent)
         there = self._store.entries
         self._on_disk = {
@@ -149,12 +152,12 @@ class Journal:
         """
         exchange, now = self._agent.exchange, self._agent.exchange.entries
         news = {origin: one for origin, one in now.items() if self._on_disk.get(origin) is not one}
-        at, via = self._clock.wall(), exchange.via
+        now_at, at, via = self._clock.wall(), self._arrivals, exchange.via
         self._on_disk = dict(now)
         released_more = len(exchange.fingerprints) > len(self._store.fingerprints)
         return {
             "entries": {
-                origin: Kept(content=one.to_bytes(), via=via.get(origin), at=at)
+                origin: Kept(content=one.to_bytes(), via=via.get(origin), at=at.get(origin, now_at))
                 for origin, one in news.items()
             },
             # Those that were stored and are not held any more, were it by an earlier start.

@@ -80,7 +80,7 @@ def noise_mark(config: NodeConfig, store: Store) -> dict[str, int]:
 def make_pace(config: NodeConfig) -> Pace:
     """When rounds or ticks begin, as the neighbours agreed and this node chose."""
     agreed, is_trial = config.agreed, isinstance(config.source, SyntheticSource)
-    by_clock = agreed.rounds == "clock"
+    by_clock = agreed.in_rounds and agreed.rounds == "clock"
     return Pace(
         interval=agreed.interval if by_clock else config.pace.interval,
         deadline=config.deadline,

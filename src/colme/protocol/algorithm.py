@@ -74,11 +74,6 @@ class Exchange(ABC):
         return None
 
     @property
-    def version(self) -> int:
-        """Another number whenever `entries` have changed."""
-        return 0
-
-    @property
     def rest(self) -> Any:
         """`state` without what is stored apart."""
         return self.state

@@ -151,6 +151,8 @@ class Effects:
     send: tuple[tuple[str, Message], ...] = ()
     hello: bool = False
     """Whether to say hello to all neighbours again: they have stopped waiting for this agent."""
+    changed: tuple[str, ...] = ()
+    """Publishers of which the board holds something newer than before."""
     refused: tuple[RemoteProtocolError, ...] = ()
     """What was not taken of a message whose rest was."""
     noted: tuple[RemoteProtocolError, ...] = ()

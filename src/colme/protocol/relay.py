@@ -180,11 +180,6 @@ class BoardExchange(Exchange):
         self.resume(state)
 
     @property
-    def version(self) -> int:
-        """Another number whenever the board has changed."""
-        return self.board.version
-
-    @property
     def digest(self) -> str:
         """A hash of the board."""
         return self.board.fingerprint
@@ -504,7 +499,9 @@ class BoardExchange(Exchange):
         for owed in self._owed_to.values():
             if len(owed) > len(self.board):
                 owed.keep_within(self.board)
-        effects = Effects(refused=refused, noted=noted)
+        effects = Effects(
+            changed=tuple(entry.origin for entry in news), refused=refused, noted=noted
+        )
         if not news and not foreign:
             return effects
         for entry in foreign:

@@ -131,8 +131,6 @@ class Board:
         self._always = frozenset(always)
         self._capacity = capacity
         self._held: dict[str, _Held] = {}
-        self.version = 0
-        """How often it has changed."""
         # In order. At places beyond the capacity there are only some of `always`.
         self._origins: list[str] = []
 
@@ -184,7 +182,6 @@ class Board:
         if joined is held:
             return False
         self._held[origin] = _Held(joined, Head.of(joined))
-        self.version += 1
         if held is None:
             insort(self._origins, origin)
             self._push_out()
@@ -194,7 +191,6 @@ class Board:
         """Forget what is held of a publisher that is not admitted any more."""
         del self._held[origin]
         self._origins.remove(origin)
-        self.version += 1
 
     def samples(self, origin: str) -> bool:
         """Whether it is held for being among the smallest, as everybody holds it."""
