@@ -57,9 +57,9 @@ class Overheard(Agent):
         super().__init__(settings)
         self.steps: list[Step] = []
 
-    def step(self, event: Event) -> Effects:
+    def step(self, event: Event, now: float = 0.0) -> Effects:
         due = self.draws_due if isinstance(event, Begin) else ()
-        effects = super().step(event)
+        effects = super().step(event, now)
         sent = [(peer, in_bytes(message)) for peer, message in effects.send]
         self.steps.append((due, event, effects.persist, sent))
         return effects
@@ -107,7 +107,8 @@ def retold(told: Overheard, samples: Samples, draws: Numbers, *, restarts: int =
         if restarts and number % restarts == 0:
             steps += agent.steps
             agent = Overheard.restore(agent.settings, json.loads(json.dumps(agent.snapshot())))
-            agent.step(Received("a", NOTHING_HELD))
+            for peer in agent.settings.neighbours:
+                agent.step(Received(peer, NOTHING_HELD))
     return steps + agent.steps
 
 

@@ -239,9 +239,8 @@ class Driver:
 
         The state of before is lost. Seconds since 1970 are above any that began so before.
         """
-        await self._store.begin_incarnation(
-            max(self._lost_incarnation + 1, int(self._clock.wall()))
-        )
+        number = max(self._lost_incarnation + 1, int(self._clock.wall()))
+        await self._store.begin_incarnation(number)
         self._is_lost = False
         self._restore()
 
