@@ -22,18 +22,16 @@ from typing import Annotated
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 import typer
-from grpc.aio import secure_channel
 
 from colme.node.node import Node
 from colme.node.session import link
 from colme.node.trust.identity import Identity
-from colme.node.trust.tls import channel_options
-from colme.node.wire.codec import METHOD, encode, message_in, parse_frame, parts_of
+from colme.node.wire.codec import encode, message_in, parse_frame, parts_of
 from colme.protocol.board.messages import DigestMessage, RecordsMessage
 from colme.protocol.board.record import Record
 from support.boarded import board_of, boarded, relaying, somebody
 from support.boards import written
-from support.neighbours import Caller, Neighbours
+from support.neighbours import Neighbours, calling
 from support.wires import Wire
 
 INTERVAL = 0.5
@@ -124,10 +122,8 @@ async def hub(folder: Path, size: int = 200) -> None:
         print(f"hub: up after {perf_counter() - began:.1f} s")
         callers = []
         for name in names:
-            credentials = around.trust(name, "hub").channel_credentials("hub")
-            channel = secure_channel(config.listen, credentials, channel_options())
-            await stack.enter_async_context(channel)
-            callers.append(Caller(channel.stream_stream(METHOD)(), config))
+            call = calling(around.trust(name, "hub"), "hub", config, seconds=None)
+            callers.append(await stack.enter_async_context(call))
             await callers[-1].hello()
         print(f"hub: {size} sessions after {perf_counter() - began:.1f} s")
         for turn in range(1, 4):

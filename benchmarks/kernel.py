@@ -21,9 +21,9 @@ import typer
 from benchmarks import show
 from benchmarks.numpy_round import run as numpy_run
 from benchmarks.speed import microseconds_per_run_round
-from colme.sim import kernel
 from colme.sim.engines import PaperEngine
 from colme.sim.engines.paper import kernel_algorithms
+from colme.sim.kernel.arrays import new_graph, new_schedule
 from colme.sim.kernel.simd import form_of
 from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
@@ -40,11 +40,11 @@ def plain_numpy(degree: int, rounds: int = 2000) -> float:
     )
     study, form = Prepared(scenario, degree), form_of(np.float64, 1)
     graph = scenario.draw_graph(degree, 0)
-    edges = kernel.new_graph(graph.indptr, graph.indices)
+    edges = new_graph(graph.indptr, graph.indices)
     population = study.origin(scenario.draw_classes(0)[:, None], form)
     entrants, prepared = study.entrants[PaperEngine], study.prepared[PaperEngine]
-    algorithms = kernel_algorithms(study.setting, entrants, prepared, edges, form)
-    schedule = kernel.new_schedule(rounds, [rounds])
+    algorithms = kernel_algorithms(study.setting, entrants, prepared, edges.indices.size, form)
+    schedule = new_schedule(rounds, [rounds])
     truth, spread = population.location[:, 0], population.spread[:, 0]
     generator = np.random.default_rng(1)
     start = time.thread_time()

@@ -10,7 +10,7 @@ from statistics import median
 
 from benchmarks import AsJson, show
 from colme.sim.figures import GALANTES
-from colme.sim.kernel import LANES
+from colme.sim.kernel.arrays import LANES
 from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
 

@@ -16,6 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from rich.table import Table
 
+from colme.cli.printing import plain_console, print_files, show
 from colme.cli.reproduce import Out, Quick
 from colme.cli.running import (
     Cluster,
@@ -24,10 +25,7 @@ from colme.cli.running import (
     Threads,
     Workers,
     run_shown,
-    said,
-    wide_console,
 )
-from colme.cli.tables import show
 from colme.privacy.words import level
 from colme.report import curves, style
 from colme.report.style import CLASS_IDEAL, IDEAL, LOCAL, Pen
@@ -81,8 +79,8 @@ def figure3(
         workers=workers,
         cluster=cluster,
     )
-    show(wide_console(), _gains(outcome.result["figure3"]))
-    typer.echo(f"{said(outcome)} {' '.join(map(str, outcome.files))}")
+    show(plain_console(), _gains(outcome.result["figure3"]))
+    print_files(outcome)
 
 
 def _draw_pages(found: dict[str, xr.Dataset], out: Path) -> list[Path]:

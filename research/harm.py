@@ -15,9 +15,9 @@ from matplotlib.lines import Line2D
 from rich.table import Table
 from rich.text import Text
 
+from colme.cli.printing import plain_console, show
 from colme.cli.reproduce import Out
-from colme.cli.running import Cluster, Force, Seed, Threads, Workers, run_shown, wide_console
-from colme.cli.tables import show
+from colme.cli.running import Cluster, Force, Seed, Threads, Workers, run_shown
 from colme.errors import ConfigError
 from colme.experiment.folder import require_writable
 from colme.report import style
@@ -63,7 +63,7 @@ def harm(
         names = ", ".join(row.name for row in cells.rows(seed=seed, quick=quick))
         raise ConfigError("--only", only, f"a part of one of these: {names}")
     require_writable(out)
-    console = wide_console()
+    console = plain_console()
     lines: list[Verdict] = []
     for number, row in enumerate(chosen, start=1):
         label = f"{number}/{len(chosen)} {row.name}"

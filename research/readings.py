@@ -6,7 +6,6 @@ and what is divided by each other has their data in common, so that its error is
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar, Self
 
 import numpy as np
@@ -19,24 +18,18 @@ from colme.sim.figures.comparison import over_all_rounds
 RELAY = "relay"
 
 
-@dataclass(frozen=True)
-class Ratio:
-    """Of two things measured in the same batches: tables, a row a batch, a column a round."""
+class Ratio(BatchMean):
+    """Of two things measured in the same batches: tables, a row a batch, a column a round `t`."""
 
-    t: NDArray[np.int64]
-    above: FloatArray
-    below: FloatArray
+    def __init__(self, t: NDArray[np.int64], above: FloatArray, below: FloatArray) -> None:
+        super().__init__(above, below)
+        self.t = t
 
     @classmethod
-    def of(cls, above: xr.DataArray, below: xr.DataArray) -> "Ratio":
+    def of(cls, above: xr.DataArray, below: xr.DataArray) -> Self:
         """Of their sums over batches."""
         over, under = (one.transpose("batch", "t").values for one in (above, below))
         return cls(above.t.values, over, under)
-
-    @cached_property
-    def over_batches(self) -> BatchMean:
-        """The ratio in every recorded round."""
-        return BatchMean(self.above, self.below)
 
     def at(self, t: int) -> "Measured":
         """In one round, which has to be recorded."""
@@ -60,9 +53,7 @@ class Ratio:
         half = np.arange(len(self.above)) % 2
         chosen = np.empty(len(half), dtype=np.int64)
         for part in (0, 1):
-            values = Ratio(
-                self.t, self.above[half == part], self.below[half == part]
-            ).over_batches.value
+            values = BatchMean(self.above[half == part], self.below[half == part]).value
             values = np.where(self.t >= first, sign * values, -np.inf)
             chosen[half != part] = int(np.nanargmax(values))
         rows = np.arange(len(half))
@@ -72,7 +63,7 @@ class Ratio:
 
     def below_from(self, limit: float, *, clearly: bool = False) -> float:
         """Return the first round from which on it stays below, or clearly so; else inf."""
-        value = self.over_batches.value + (self.over_batches.margin if clearly else 0.0)
+        value = self.value + (self.margin if clearly else 0.0)
         above = np.flatnonzero(~(value < limit))
         if above.size == 0:
             return float(self.t[0])
@@ -81,9 +72,8 @@ class Ratio:
         return float(self.t[above[-1] + 1])
 
     def _measured(self, place: int, where: str = "") -> "Measured":
-        found = self.over_batches
-        value, margin = float(found.value[place]), float(found.margin[place])
-        return Measured(value, float(found.error[place]), margin, where)
+        value, margin = float(self.value[place]), float(self.margin[place])
+        return Measured(value, float(self.error[place]), margin, where)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ from colme.pages.assets import (
     STYLES,
     asset,
     assets,
-    is_own_host,
     is_own_origin,
 )
 from colme.report.style import CLASS_IDEAL, IDEAL, LOCAL, pens
@@ -52,30 +51,6 @@ def test_the_policy_lets_nothing_in_that_is_inline_or_from_elsewhere() -> None:
     assert POLICY.startswith("default-src 'none'; script-src 'self'; style-src 'self';")
     assert "unsafe" not in POLICY
     assert "http" not in POLICY
-
-
-@pytest.mark.parametrize("host", ["127.0.0.1:8000", "localhost:8000", "[::1]:8000"])
-def test_names_of_loopback_are_our_own(host: str) -> None:
-    assert is_own_host(host, 8000)
-
-
-@pytest.mark.parametrize(
-    "host",
-    [
-        None,
-        "",
-        "evil.example:8000",
-        "127.0.0.1",
-        "127.0.0.1:8001",
-        "127.0.0.1.evil.example:8000",
-        "localhost:8000@evil.example",
-        "evil.example@localhost:8000",
-        "localhost:port",
-        "localhost:8000/",
-    ],
-)
-def test_a_name_that_was_made_to_lead_here_is_not(host: str | None) -> None:
-    assert not is_own_host(host, 8000)
 
 
 def test_a_socket_is_for_pages_of_the_same_server() -> None:

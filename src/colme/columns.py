@@ -1,4 +1,8 @@
-"""Columns of a table as plain Python values: a CSV or Parquet file, any dataframe, a mapping."""
+"""Tables as people have them: columns of a CSV or Parquet file, any dataframe, or a mapping.
+
+`columns_of` returns cells as they were written, `as_numbers` what they mean, and `read` the samples
+of every site. Unusable rows are counted and named.
+"""
 
 import csv
 import re
@@ -10,6 +14,9 @@ from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
 from zlib import error as ZlibError  # noqa: N812 (an exception like its neighbour)
+
+import numpy as np
+from numpy.typing import NDArray
 
 from colme.errors import ConfigError, needs, one_of
 
@@ -29,6 +36,9 @@ CHUNK = 100_000
 
 FIRST_ROW = 2
 """Number of the first row below a header, as editors and spreadsheets count."""
+
+NAMED = 5
+"""Bad rows that are named for each kind of fault."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,3 +247,119 @@ def _chosen(names: Mapping[str, str | None], known: Sequence[str], field: str) -
         if list(known).count(name or "") > 1:
             raise ConfigError(setting, name, "a name that only one column has")
     return {setting: name or only or "" for setting, name in names.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class BadRows:
+    """One kind of fault, and the rows that have it. No cell is quoted: reports are passed on."""
+
+    fault: str
+    rows: tuple[int, ...]
+
+    def __str__(self) -> str:
+        count = len(self.rows)
+        some = ", ".join(f"row {row}" for row in self.rows[:NAMED])
+        more = ", ..." if count > NAMED else ""
+        return f"{count:,} {'row' if count == 1 else 'rows'} {self.fault}: {some}{more}"
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Values of every site, in their order, and the rows that were not used."""
+
+    values: Mapping[str, NDArray[np.float64]]
+    bad: tuple[BadRows, ...]
+    rows: int
+
+
+def read(data: Any, *, site: str | None, value: str | None, time: str | None) -> Read:
+    """Read a table by its columns, or a mapping from sites to their values.
+
+    Rows are in the order of the column `time`, if there is one.
+
+    Raises
+    ------
+    ConfigError
+        If a column is missing, or the file can't be read.
+    """
+    if site is None and value is None and isinstance(data, Mapping):
+        if time is not None:
+            raise ConfigError("time", time, "none: values of a mapping are in their order")
+        return _from_mapping(data)
+    for field, name in (("site", site), ("value", value)):
+        if not isinstance(name, str):
+            raise ConfigError(field, name, "the name of a column")
+    assert site is not None
+    assert value is not None
+    if site == value:
+        raise ConfigError("value", value, "a column other than that of the sites")
+    names = {"site": site, "value": value} | ({} if time is None else {"time": time})
+    return _from_columns(columns_of(data, names), site, value, time)
+
+
+def _from_columns(columns: Columns, site: str, value: str, time: str | None) -> Read:
+    faults: dict[str, list[int]] = {}
+    numbers = as_numbers(columns["value"], "value", columns.first)
+    moments: Sequence[Any] = range(len(numbers))
+    if time is not None:
+        moments = _moments(columns["time"], time, columns.first)
+    found: dict[str, list[tuple[Any, float]]] = {}
+    rows = zip(columns["site"], columns["value"], numbers, moments, strict=True)
+    for row, (name, cell, number, moment) in enumerate(rows, start=columns.first):
+        if is_empty(name):
+            faults.setdefault(f"without a {site}", []).append(row)
+        elif is_empty(cell):
+            faults.setdefault(f"without a {value}", []).append(row)
+        elif number is None:
+            faults.setdefault(f"whose {value} is not a finite number", []).append(row)
+        elif moment is None:
+            faults.setdefault(f"without a {time}", []).append(row)
+        else:
+            found.setdefault(str(name), []).append((moment, number))
+    values = {}
+    for name, pairs in found.items():
+        pairs.sort(key=lambda pair: pair[0])  # rows of one moment stay in their order
+        values[name] = np.array([number for _, number in pairs])
+    return Read(values, _bad(faults), len(numbers))
+
+
+def _from_mapping(sites: Mapping[Any, Any]) -> Read:
+    faults: dict[str, list[int]] = {}
+    values, rows = {}, 0
+    for name, given in sites.items():
+        try:
+            cells = list(given)
+        except TypeError:
+            raise ConfigError("data", {name: given}, "a list of values for each site") from None
+        numbers = as_numbers(cells, "data", 0)
+        missing = [row for row, number in enumerate(numbers) if number is None]
+        if missing:
+            faults[f"of {name} without a finite number"] = missing
+        rows += len(cells)
+        values[str(name)] = np.array([one for one in numbers if one is not None], np.float64)
+    return Read(values, _bad(faults), rows)
+
+
+def _bad(faults: Mapping[str, Sequence[int]]) -> tuple[BadRows, ...]:
+    return tuple(BadRows(fault, tuple(rows)) for fault, rows in faults.items())
+
+
+def _moments(cells: Sequence[Any], time: str, first: int) -> Sequence[Any]:
+    """Return all cells as numbers, or all as dates, which can be put in order.
+
+    An empty cell is None. A date without a time zone is in UTC.
+    """
+    numbers = as_numbers(cells, "time", first)
+    empty = [is_empty(cell) for cell in cells]
+    if numbers.count(None) == sum(empty):
+        return numbers
+    import pandas as pd
+
+    # As texts: of a number pandas would make a date.
+    texts = [str(cell) for cell in cells]
+    dates = pd.to_datetime(texts, utc=True, format="ISO8601", errors="coerce")
+    unknown = (dates.isna() & ~np.array(empty)).nonzero()[0]
+    if unknown.size:
+        expected = f"only numbers in {time}, or only dates such as 2026-01-31T12:00"
+        raise ConfigError("time", f"{cells[unknown[0]]} (row {first + unknown[0]})", expected)
+    return [None if missing else moment for moment, missing in zip(dates, empty, strict=True)]

@@ -16,7 +16,7 @@ def test_help_says_of_a_command_what_it_says_of_itself(name: str) -> None:
     command = app._load(name)
     words = command.info.help if isinstance(command, typer.Typer) else getdoc(command)
     assert isinstance(words, str)
-    assert " ".join(words.split("\n\n")[0].split()) == COMMANDS[name].words
+    assert " ".join(words.split("\n\n")[0].split()) == COMMANDS[name][1]
 
 
 HEAVY = (

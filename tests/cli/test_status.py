@@ -11,7 +11,7 @@ import pytest
 
 from colme.cli.app import run
 from colme.node.config import NodeConfig
-from colme.node.owner.status import Status
+from colme.node.owner.client import STATUS as READER
 from support.owned import ANSWER, NEIGHBOUR, NO_SAMPLE, STATUS, TOKEN, KnownNode, served
 
 Write = Callable[[int], list[str]]
@@ -85,7 +85,7 @@ def test_a_node_in_trouble_says_why_and_the_code_is_1(
 def test_as_json_it_is_one_object(arguments: Write, capsys: pytest.CaptureFixture[str]) -> None:
     assert show(KnownNode(), arguments, "--json") == 0
     answer = json.loads(capsys.readouterr().out)
-    assert Status.read(answer["status"]) == STATUS
+    assert READER.validate_python(answer["status"]) == STATUS
     assert answer["estimate"]["value"] == ANSWER.value
     node = KnownNode(NO_SAMPLE, seen=replace(STATUS, troubles=("no sample",)))
     assert show(node, arguments, "--json") == 1

@@ -55,7 +55,7 @@ def test_people_are_told_what_was_left_out_and_what_it_is_worth(
     wide = ["study", str(table), *asked("--bounds -50,50"), "--out", str(out)]
     assert run([*wide, "--algorithm", "relay,local"]) == 0
     printed = capsys.readouterr().out
-    assert "Not used: 1 row whose hours is not a finite number: row 242 ('late')." in printed
+    assert "Not used: 1 row whose hours is not a finite number: row 242." in printed
     assert "Left out: 1 with fewer than 20 rows: lonely (1)." in printed
     assert "Warning: The bounds -50 to 50 are 13 times as wide as the data" in printed
     assert "relay, epsilon 1: at no count is it clearly better than staying alone." in printed

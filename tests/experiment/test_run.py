@@ -22,7 +22,8 @@ from colme.experiment.folder import Arrays, Folder
 from colme.experiment.run import Experiment, Interrupted, Report, Several, run
 from colme.sim.scenario import Scenario
 from colme.sim.simulation import Simulation
-from colme.studies.study import StudyExperiment, prepare
+from colme.studies.question import prepare
+from colme.studies.study import StudyExperiment
 from support.elsewhere import PATIENCE, until
 
 ROWS = {f"site {i}": [(7 * j + i) % 10 for j in range(30)] for i in range(6)}

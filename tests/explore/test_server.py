@@ -93,12 +93,31 @@ def test_no_other_file_can_be_had(server: ExplorerServer, path: str) -> None:
     assert _get(server, path)[0].status == 404
 
 
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:80", ""])
+@pytest.mark.parametrize(
+    "host",
+    [
+        "",
+        "evil.example",
+        "evil.example:80",
+        "127.0.0.1.evil.example:80",
+        "localhost:80@evil.example",
+        "evil.example@localhost:80",
+        "localhost:port",
+        "localhost:80/",
+    ],
+)
 def test_a_name_that_was_made_to_lead_here_is_refused(server: ExplorerServer, host: str) -> None:
     """DNS rebinding: the browser takes us for a part of somebody else's site."""
     answer, words = _get(server, "/", host)
     assert answer.status == 421
     assert "Host" in words
+
+
+def test_a_socket_by_such_a_name_is_refused(server: ExplorerServer) -> None:
+    """A page that has its name lead here is of the origin that it asks for."""
+    here = socket.create_connection(("127.0.0.1", server.port))
+    with pytest.raises(InvalidStatus, match="421"):
+        connect("ws://evil.example/socket", sock=here, origin=Origin("http://evil.example"))
 
 
 @pytest.mark.parametrize("origin", ["", "https://evil.example", "http://127.0.0.1:1", "null"])

@@ -8,7 +8,7 @@ from colme.errors import ConfigError
 from colme.experiment.streams import RandomStream, generator
 from colme.explore import society as room
 from colme.explore.choices import Choices
-from colme.explore.society import Beliefs, Society
+from colme.explore.society import Society
 from colme.network import Network
 from colme.privacy.mechanism import SeededLaplace
 
@@ -37,28 +37,27 @@ def test_undisturbed_it_is_the_network_of_the_library(algorithm: str) -> None:
         samples = society.truth + drawn.uniform(-half, half, choices.agents)
         network.run_round(samples.tolist())
     assert [agent.estimate for agent in society.agents] == list(network.estimates().values())
-    beliefs = Beliefs(society)
-    beliefs.ask_all()
-    asked = [belief.estimate for belief in beliefs.latest if belief is not None]
+    society.ask()
+    asked = [belief.estimate for belief in society.beliefs if belief is not None]
     assert asked == list(network.estimates().values())
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_the_same_choices_play_the_same(algorithm: str) -> None:
     one, other = _played(12, algorithm=algorithm), _played(12, algorithm=algorithm)
-    assert one.letters(3) == other.letters(3)
-    assert one.letters(3) != _played(12, algorithm=algorithm, seed=2).letters(3)
+    assert one.letters[3] == other.letters[3]
+    assert one.letters[3] != _played(12, algorithm=algorithm, seed=2).letters[3]
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_who_is_killed_says_nothing_and_the_others_go_on(algorithm: str) -> None:
     society = _played(5, algorithm=algorithm)
-    said, taken = len(society.letters(3)), society.agents[3].counts.taken
+    said, taken = len(society.letters[3]), society.agents[3].counts.taken
     society.kill(3)
     for _ in range(10):
         society.run_round()
         assert not any(3 in edge for edge in society.crossed)
-    assert len(society.letters(3)) == said
+    assert len(society.letters[3]) == said
     assert society.agents[3].counts.taken == taken
     others = [agent for a, agent in enumerate(society.agents) if a != 3]
     assert {agent.round for agent in others} == {15}
@@ -130,13 +129,13 @@ def test_every_message_is_kept_with_the_exact_mean_of_the_same_samples(algorithm
     for epsilon, same in ((float("inf"), True), (1.0, False)):
         society = _played(60, algorithm=algorithm, epsilon=epsilon)
         lo, hi = society.choices.common_bounds
-        told = [one for one in society.letters(0) if one.said.released is not None]
+        told = [one for one in society.letters[0] if one.released is not None]
         assert told
-        gaps = [abs(one.said.released - one.exact) for one in told if one.exact is not None]  # type: ignore[operator]
+        gaps = [abs(one.released - one.exact) for one in told if one.exact is not None]  # type: ignore[operator]
         assert len(gaps) == len(told)
         # A sample is rounded to the nearest of 2^21 steps of the range.
         assert (max(gaps) < (hi - lo) / 2**20) == same
-        assert all(a.round <= b.round for a, b in pairwise(society.letters(0)))
+        assert all(a.round <= b.round for a, b in pairwise(society.letters[0]))
 
 
 def test_a_liar_is_found_out_by_nobodys_mean_but_its_own() -> None:
@@ -146,11 +145,10 @@ def test_a_liar_is_found_out_by_nobodys_mean_but_its_own() -> None:
     for _ in range(200):
         society.run_round()
     lo, hi = society.choices.common_bounds
-    released = [one.said.released for one in society.letters(2) if one.said.released is not None]
+    released = [one.released for one in society.letters[2] if one.released is not None]
     assert abs(released[-1] - society.truth[2]) > (hi - lo) / 4
-    beliefs = Beliefs(society)
-    beliefs.ask_all()
-    for a, belief in enumerate(beliefs.latest):
+    society.ask()
+    for a, belief in enumerate(society.beliefs):
         assert belief is not None
         if a != 2:
             assert abs(belief.estimate.value - society.truth[a]) < 0.05
@@ -160,13 +158,12 @@ def test_a_liar_is_found_out_by_nobodys_mean_but_its_own() -> None:
 
 def test_an_answer_rests_on_the_class_that_it_is_near_to() -> None:
     society = _played(60, agents=20, epsilon=float("inf"))
-    beliefs = Beliefs(society)
-    beliefs.ask_all()
-    for a, belief in enumerate(beliefs.latest):
+    society.ask()
+    for a, belief in enumerate(society.beliefs):
         assert belief is not None
         assert belief.centre is not None
         assert abs(belief.centre - society.truth[a]) < 0.05
-    errors = beliefs.errors()
+    errors = society.errors()
     assert errors is not None
     assert errors[0] < errors[1]
 

@@ -8,8 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from colme.inference import mixture
-from colme.inference.binning import Cells, cells, partition
-from colme.inference.mixture import Model, Models, converged, fit
+from colme.inference.mixture import Cells, Model, Models, cells, converged, fit, partition
 from colme.inference.tuning import TUNING
 from support.plain_posterior import fitted, scores
 

@@ -35,15 +35,7 @@ def released(
 def test_of_two_samples_the_variance_is_the_unbiased_one() -> None:
     """0 and 1, without noise; its error is that of Gaussian samples, 2 sigma^4 / n."""
     half, none = np.array([0.5]), np.zeros(1)
-    raw, error = released_variances(
-        half,
-        half,
-        data=half,
-        noise=none,
-        square_data=half,
-        square_noise=none,
-        half_range=np.ones(1),
-    )
+    raw, error = released_variances(half, half, np.stack([half, none, half, none]), np.ones(1))
     assert raw[0] == 0.5
     assert error[0] == 2 * 0.5**2 / 2
 
@@ -58,15 +50,7 @@ def test_raw_variances_are_right_on_average_and_have_the_errors_they_say(
     samples = np.clip(generator.normal(0.2, sigma2**0.5, (agents, count)), -HALF_RANGE, HALF_RANGE)
     mean, square = released(samples, epsilon, generator)
     made, same = blend(WeighedBlocks(epsilon), count), np.ones(agents)
-    raw, error = released_variances(
-        square,
-        mean,
-        data=made.data * same,
-        noise=made.noise * same,
-        square_data=made.square_data * same,
-        square_noise=made.square_noise * same,
-        half_range=HALF_RANGE * same,
-    )
+    raw, error = released_variances(square, mean, np.outer(made.shares, same), HALF_RANGE * same)
     actual = samples.var()
     assert raw.mean() == pytest.approx(actual, abs=3 * raw.std() / agents**0.5)
     # Laplace draws have a kurtosis of 6: the variance of a variance is up to 5 times its square.

@@ -18,9 +18,7 @@ from colme.inference.obstacles import (
     Uncertain,
     Unlike,
 )
-from colme.node.owner import answer as in_rounds
-from colme.node.owner import with_a_board as why
-from colme.node.owner.answer import Answering
+from colme.node.owner.answer import Answering, obstacle_in_words, why_alone
 from colme.node.owner.status import Answer
 from colme.relay import Relay
 from support.boarded import Boarded, boarded, somebody
@@ -102,8 +100,8 @@ async def test_it_is_computed_once_and_again_when_something_changes(
 
 
 def test_in_rounds_it_says_how_many_look_alike() -> None:
-    assert in_rounds.why_alone(0, 3) == "of 3 neighbours none looks alike so far"
-    assert in_rounds.why_alone(1, 3).startswith("of 3 neighbours 1 looks alike")
+    assert why_alone(0, 3) == "of 3 neighbours none looks alike so far"
+    assert why_alone(1, 3).startswith("of 3 neighbours 1 looks alike")
 
 
 @pytest.mark.parametrize(
@@ -121,4 +119,4 @@ def test_in_rounds_it_says_how_many_look_alike() -> None:
     ],
 )
 def test_it_says_why_it_is_alone_and_what_is_missing(found: Obstacle, told: str) -> None:
-    assert told in why.obstacle_in_words(found, first_release=8)
+    assert told in obstacle_in_words(found, first_release=8)

@@ -174,8 +174,8 @@ def test_the_command_prints_one_object_and_keeps_what_it_is_told_to_keep(tmp_pat
     ("options", "words"),
     [
         ("--out {full}", "--out: saw '{full}', expected a new or empty folder"),
-        ("--agents 4 --degree 4", "--degree: saw 4, expected at most 3, below --agents"),
-        ("--agents 5 --degree 3", "--degree: saw 3, expected an even product"),
+        ("--agents 4 --degree 4", "degree: saw 4, expected "),
+        ("--agents 5 --degree 3", "degree: saw 3, expected an even one"),
         ("--means 0.2,x", "--means"),
         ("--algorithm papr", "--algorithm: saw 'papr', expected 'paper', perhaps"),
         ("--epsilon 0", "epsilon"),

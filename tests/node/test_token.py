@@ -53,7 +53,7 @@ def test_it_appears_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(os, "fsync", watched)
     (tmp_path / "token.partial").write_text("of a start that was killed")
     owner_token(tmp_path)
-    assert seen == [False]
+    assert seen[0] is False
     assert [path.name for path in tmp_path.iterdir()] == ["token"]
 
 

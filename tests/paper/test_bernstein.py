@@ -10,9 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from colme.rules import bernstein
-from colme.rules.bernstein import SMALLEST_RATIO, sum_parameter, tail_bound
+from colme.rules.bernstein import SMALLEST_RATIO
 from colme.rules.decision import PowerTheta
 from colme.rules.release import Profile
+from support.bernstein import (
+    moment_bound,
+    parameter_of_moments,
+    sum_parameter,
+    tail_bound,
+    type_two_asymptote,
+)
 
 ROUNDING = 1e-12
 ORDER = 40
@@ -32,8 +39,7 @@ class Known:
 
     def meets(self, beta: float, order: int = ORDER) -> bool:
         return all(
-            abs(float(self.moments[k]))
-            <= bernstein.moment_bound(k, self.sigma2, beta) * (1 + ROUNDING)
+            abs(float(self.moments[k])) <= moment_bound(k, self.sigma2, beta) * (1 + ROUNDING)
             for k in range(2, order + 1)
         )
 
@@ -88,7 +94,7 @@ RARE, COMMON = two_point(Fraction(1, 50)), two_point(Fraction(9, 10))
 
 def test_the_condition_bounds_every_moment() -> None:
     """Def. 2: |E(X - mu)^k| <= k!/2 sigma^2 beta^(k-2) for k = 2, 3, ..."""
-    bounds = [bernstein.moment_bound(k, 5.0, 2.0) for k in (2, 3, 4, 5)]
+    bounds = [moment_bound(k, 5.0, 2.0) for k in (2, 3, 4, 5)]
     assert bounds == [5.0, 3 * 5.0 * 2.0, 12 * 5.0 * 4.0, 60 * 5.0 * 8.0]
 
 
@@ -106,7 +112,7 @@ def test_bounded_support_meets_the_condition_and_no_ratio_is_too_small(
     """Sec. II-C: RVs with bounded support satisfy it; for any RV, beta / sigma >= 1/(2 sqrt 3)."""
     assert pytest.approx(1 / (2 * sqrt(3)), rel=ROUNDING) == SMALLEST_RATIO
     known = bounded(weights)
-    beta = bernstein.parameter_of_moments([float(m) for m in known.moments[2:]])
+    beta = parameter_of_moments([float(m) for m in known.moments[2:]])
     assert beta >= SMALLEST_RATIO * sqrt(known.sigma2) * (1 - ROUNDING)
     assert known.meets(beta)
     assert not known.meets(beta * (1 - 1e-6))
@@ -212,7 +218,7 @@ def test_both_thresholds_keep_the_type_one_error(theta: float, sigma2: float, be
     """Sec. II-D: both choices guarantee that the probability of type-I error is at most theta."""
     first = bernstein.threshold(theta, sigma2, beta)
     second = bernstein.simple_threshold(theta, sigma2, beta)
-    assert bernstein.type_one_bound(first, sigma2, beta) == pytest.approx(min(1, theta), rel=1e-9)
+    assert tail_bound(first, sigma2, beta) == pytest.approx(min(1, theta), rel=1e-9)
     assert second >= first
     parts = bernstein.threshold(theta, sigma2, 0) + bernstein.threshold(theta, 0, beta)
     assert second == pytest.approx(parts, rel=ROUNDING)
@@ -228,10 +234,10 @@ def test_the_type_two_error_is_within_its_bound(theta: float, excess: float) -> 
     gap = z + excess
     error = tail_of_laplace_difference(-z - gap) - tail_of_laplace_difference(z - gap)
     printed = 2 * exp(-((z - gap) ** 2) / (2 * (4.0 + 2.0 * (gap - z))))
-    bound = bernstein.type_two_bound(gap, z, 4.0, 2.0)
+    bound = tail_bound(gap - z, 4.0, 2.0)
     assert bound == pytest.approx(min(1, printed), rel=1e-9)
     assert error <= bound
-    assert bernstein.type_two_bound(z / 2, z, 4.0, 2.0) == 1
+    assert tail_bound(z / 2 - z, 4.0, 2.0) == 1
 
 
 @pytest.mark.parametrize("theta", [PowerTheta(1, 1), PowerTheta(1, 2), PowerTheta(3, 1 / 8)])
@@ -241,8 +247,8 @@ def test_the_exponent_of_the_type_two_bound_approaches_its_asymptote(theta: Powe
     for t in (10**8, 10**9, 5 * 10**9):
         variance, beta = sigma2 / t, (beta_a + beta_b) / sqrt(t)
         z = bernstein.simple_threshold(theta(t), variance, beta)
-        bound = bernstein.type_two_bound(gap, z, variance, beta)
-        asymptote = bernstein.type_two_asymptote(gap, t, beta_a, beta_b)
+        bound = tail_bound(gap - z, variance, beta)
+        asymptote = type_two_asymptote(gap, t, beta_a, beta_b)
         shortfalls.append(1 - log(bound) / log(asymptote))
         # With u = z / gap and e = variance / (beta gap): (1 - u)^2 / (1 - u + e) >= 1 - u - e.
         assert 0 <= shortfalls[-1] <= z / gap + variance / (beta * gap) + 2 * beta * log(2) / gap

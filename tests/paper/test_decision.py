@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from colme.errors import ConfigError
 from colme.rules import decision
-from colme.rules.bernstein import bounded_parameter, sum_parameter, uniform_parameter
+from colme.rules.bernstein import bounded_parameter, uniform_parameter
 from colme.rules.decision import Bernstein, OptimisticDistance, PowerTheta
 from colme.rules.release import Profile, Release, beta_tilde_bar
+from support.bernstein import sum_parameter
 from support.refusing import refused
 
 REPEATABLE = settings(derandomize=True, database=None, deadline=None)

@@ -16,17 +16,17 @@ from colme.network import Network
 from colme.rules.consensus import stepped_alpha, theorem_alpha
 from colme.rules.decision import DecisionRule, Oracle, Situation
 from colme.rules.release import Profile, laplace_scale
-from colme.sim import kernel
 from colme.sim.engines import PaperEngine, PaperTable
 from colme.sim.engines.paper import kernel_algorithms, own_thresholds
 from colme.sim.in_memory import agent_name, estimates, run_round
-from colme.sim.kernel.arrays import WORD, Array, Edges, KernelState
-from colme.sim.kernel.recording import KernelRecord
-from colme.sim.kernel.rounds import measure_local, step
+from colme.sim.kernel.arrays import WORD, Array, Edges, KernelState, new_graph, new_schedule, zeros
+from colme.sim.kernel.generator import new_stream
+from colme.sim.kernel.recording import KernelRecord, new_kernel_record
+from colme.sim.kernel.rounds import measure_local, new_state, new_truth, step
 from colme.sim.kernel.simd import form_of
-from colme.sim.kernel.stream import feed
 from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
+from support.fed import feed
 from support.worlds import Script, join
 
 AGENTS = 10
@@ -119,7 +119,7 @@ def kernel_rounds(
 ) -> Iterator[tuple[KernelState, KernelRecord, Array]]:
     """The state after every round, and the record with a row for each; spare lanes stand still."""
     entrants, prepared = study.entrants[PaperEngine], study.prepared[PaperEngine]
-    algorithms = kernel_algorithms(study.setting, entrants, prepared, edges, FORM)
+    algorithms = kernel_algorithms(study.setting, entrants, prepared, edges.indices.size, FORM)
     own = own_thresholds(study.setting, entrants, prepared, edges, algorithms)
     classes = np.zeros((AGENTS, LANES), np.int64)
     samples, units = np.zeros((2, ROUNDS, AGENTS, LANES))
@@ -131,15 +131,15 @@ def kernel_rounds(
         quiet = np.zeros_like(noise)
         units[..., lane.number] = np.divide(noise, scale, out=quiet, where=scale > 0)
     population = study.origin(classes, FORM)
-    schedule = kernel.new_schedule(ROUNDS, range(1, ROUNDS + 1))
-    stream = kernel.new_stream(FORM, AGENTS, 0, range(LANES))
+    schedule = new_schedule(ROUNDS, range(1, ROUNDS + 1))
+    stream = new_stream(FORM, AGENTS, 0, range(LANES))
     start = -study.setting.centre
-    state = kernel.new_state(FORM, edges, algorithms, population, start=start)
-    truth = kernel.new_truth(FORM, edges, population.location)
-    record = kernel.new_kernel_record(FORM, algorithms, ROUNDS)
-    local_error = kernel.zeros((ROUNDS, LANES), np.float64)
+    state = new_state(FORM, edges, algorithms, population, start=start)
+    truth = new_truth(FORM, edges, population.location)
+    record = new_kernel_record(FORM, algorithms, ROUNDS)
+    local_error = zeros((ROUNDS, LANES), np.float64)
     for t in range(1, ROUNDS + 1):
-        feed(FORM, t, t, samples, units, stream)
+        feed(t, t, samples, units, stream)
         for thresholds in own.values():
             thresholds.fill(t, t)
         for k in range(algorithms.rule.size):
@@ -185,7 +185,7 @@ def test_kernel_and_real_agents_agree_round_by_round(graph: str, world: str) -> 
     study = study_of(graph, world)
     scenario = study.scenario
     drawn = scenario.draw_graph(study.degree, 0)
-    edges = kernel.new_graph(drawn.indptr, drawn.indices)
+    edges = new_graph(drawn.indptr, drawn.indices)
     lanes = [Lane.of(scenario, number) for number in range(len(study.setting.profiles))]
     tables = [table for table in scenario.algorithms if isinstance(table, PaperTable)]
     cells = [(algorithm, lane) for algorithm in tables for lane in lanes]

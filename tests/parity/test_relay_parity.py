@@ -20,10 +20,10 @@ from colme.protocol.agent import Agent
 from colme.protocol.board.identity import InProcess
 from colme.protocol.settings import Settings
 from colme.relay import Relay
-from colme.sim.engines import Chunk
-from colme.sim.engines.relay.player import RelayRun
+from colme.sim.engines import Chunk, RelayTable
+from colme.sim.engines.relay.engine import RelayRun
 from colme.sim.in_memory import agent_name
-from colme.sim.kernel import Array
+from colme.sim.kernel.arrays import Array
 from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
 
@@ -87,9 +87,9 @@ class Played:
     def player(self) -> RelayRun:
         """Who plays it in the simulator; everybody is asked."""
         names = [InProcess("").origin_of(agent_name(a)) for a in range(AGENTS)]
-        return RelayRun(
-            self.world, names, 0, squares=self.squares, evaluated=AGENTS, capacity=4096, hop=1
-        )
+        variance = "released" if self.squares else "known"
+        table = RelayTable(algorithm="relay", variance=variance, measured=AGENTS, capacity=4096)
+        return RelayRun(self.world, names, 0, table)
 
     def means(self) -> Array:
         """[ROUNDS, AGENTS, 1]: running means, less the centre."""

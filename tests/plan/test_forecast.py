@@ -8,7 +8,7 @@ import pytest
 from colme.errors import ConfigError
 from colme.plan.forecast import PAYS, expected, forecast
 from colme.plan.question import Question
-from colme.report.forecast import over_samples
+from colme.report.curves import over_samples
 from support.refusing import refused
 
 SMALL = Question(agents=20, degree=5, means=(0.2, 0.8), epsilon=4)

@@ -63,8 +63,7 @@ def test_the_error_of_a_ratio_is_the_spread_of_what_is_left() -> None:
     """Against independent replications, a column each: 4,000 studies of eight batches, to 5%."""
     above, below = 1 + 0.1 * np.random.default_rng(0).normal(size=(2, BATCHES, 4_000))
     ratio = Ratio(np.arange(4_000), above, below)
-    found = ratio.over_batches
-    assert np.sqrt(np.mean(found.error**2)) == pytest.approx(np.std(found.value), rel=0.05)
+    assert np.sqrt(np.mean(ratio.error**2)) == pytest.approx(np.std(ratio.value), rel=0.05)
 
 
 def test_harm_is_at_the_worst_round() -> None:
@@ -82,7 +81,7 @@ def test_the_worst_of_rounds_that_are_alike_is_as_large_as_any() -> None:
         above, below = 1 + 0.1 * generator.normal(size=(2, BATCHES, 100))
         ratio = Ratio(np.arange(1, 101), above, below)
         found.append(ratio.worst().value)
-        largest.append(ratio.over_batches.value.max())
+        largest.append(ratio.value.max())
     assert np.mean(found) == pytest.approx(1, abs=4 * float(np.std(found)) / 20)
     assert np.mean(largest) > 1.1
 

@@ -7,8 +7,7 @@ import pytest
 import xarray as xr
 
 from colme.errors import ConfigError
-from colme.sim.engines.baselines.b_colme import BColmeTable
-from colme.sim.engines.baselines.c_colme import CColmeTable
+from colme.sim.engines.baselines.graph_colme import BColmeTable, CColmeTable
 from colme.sim.figures import comparison
 from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario

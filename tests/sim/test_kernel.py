@@ -10,7 +10,7 @@ from colme.graph import Graph
 from colme.rules.bernstein import uniform_parameter
 from colme.rules.decision import RULES, Situation, ThresholdRule
 from colme.rules.release import Profile
-from colme.sim import graphs, kernel
+from colme.sim import graphs
 from colme.sim.engines import PaperEngine
 from colme.sim.engines.decisions import threshold_table
 from colme.sim.engines.paper import kernel_algorithms
@@ -24,13 +24,18 @@ from colme.sim.kernel.arrays import (
     KernelState,
     Origin,
     Schedule,
+    at_most,
+    new_graph,
+    new_schedule,
+    zeros,
 )
-from colme.sim.kernel.recording import KernelRecord
-from colme.sim.kernel.rounds import measure_local, simulate, step
+from colme.sim.kernel.generator import new_stream
+from colme.sim.kernel.recording import KernelRecord, new_kernel_record
+from colme.sim.kernel.rounds import edge_totals, measure_local, new_state, new_truth, simulate, step
 from colme.sim.kernel.simd import form_of
-from colme.sim.kernel.stream import feed
 from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
+from support.fed import feed
 
 ROUNDS = 150
 DEGREE = 4
@@ -39,7 +44,7 @@ HALF_RANGE = SIGMA * math.sqrt(3)
 
 
 def edges_of(graph: Graph) -> Edges:
-    return kernel.new_graph(graph.indptr, graph.indices)
+    return new_graph(graph.indptr, graph.indices)
 
 
 def hub(agents: int) -> Graph:
@@ -83,7 +88,7 @@ def every_algorithm(edges: Edges, kinds: int = 1) -> Algorithms:
     accept_all, accept_none = np.full(ROUNDS + 1, np.inf), np.zeros(ROUNDS + 1)
     common = [
         bernstein,
-        kernel.at_most(optimistic, np.float64),
+        at_most(optimistic, np.float64),
         awkward,
         accept_all,
         accept_none,
@@ -93,7 +98,7 @@ def every_algorithm(edges: Edges, kinds: int = 1) -> Algorithms:
     z[: len(common)] = common
     shape = (len(rule), 1 if kinds > 1 else max(edges.indices.size, 1), 1, kinds**2)
     edge_z = rng.uniform(0.2, 1.5, shape) * bernstein[1:, None] + 0.01
-    edge_z[-1] = kernel.at_most(edge_z[-1], np.float64)
+    edge_z[-1] = at_most(edge_z[-1], np.float64)
     scale = np.array([np.full(agents, 0.4), np.zeros(agents)])
     scale[0, : agents // 2] = 0.9
     return Algorithms(
@@ -139,16 +144,16 @@ def fed(
     """The kernel's record in float64 for given samples, and the error of the data means."""
     form = form_of(np.float64, lanes)
     rounds, agents = samples.shape[:2]
-    stream = kernel.new_stream(form, agents, 0, range(lanes))
-    state = kernel.new_state(form, edges, algorithms, population)
-    truth = kernel.new_truth(form, edges, population.location)
+    stream = new_stream(form, agents, 0, range(lanes))
+    state = new_state(form, edges, algorithms, population)
+    truth = new_truth(form, edges, population.location)
     recorded = int(schedule.record.max()) + 1
-    record = kernel.new_kernel_record(form, algorithms, recorded)
-    local_error = kernel.zeros((recorded, lanes), np.float64)
+    record = new_kernel_record(form, algorithms, recorded)
+    local_error = zeros((recorded, lanes), np.float64)
     rows = stream.data.shape[0]
     for first in range(1, rounds + 1, rows):
         last = min(rounds, first + rows - 1)
-        feed(form, first, last, samples, units, stream)
+        feed(first, last, samples, units, stream)
         for k in range(algorithms.rule.size):
             step(
                 form, k, first, last, edges, truth, schedule, algorithms, stream, state, record
@@ -167,7 +172,7 @@ def test_agrees_with_plain_numpy(lanes: int, kinds: int, name: str) -> None:
     edges = GRAPHS[name]
     algorithms = every_algorithm(edges, kinds)
     recorded = [*range(1, 60), 100, ROUNDS]
-    schedule = kernel.new_schedule(ROUNDS, recorded, tolerance=0.1)
+    schedule = new_schedule(ROUNDS, recorded, tolerance=0.1)
     population = population_of(edges.indptr.size - 1, np.float64, range(lanes))
     rng = np.random.default_rng(3)
     shape = (ROUNDS, *population.location.shape)
@@ -200,17 +205,17 @@ def drawn(
     study = study_of(agents, rounds)
     edges = edges_of(study.scenario.draw_graph(DEGREE, 0))
     entrants, prepared = study.entrants[PaperEngine], study.prepared[PaperEngine]
-    algorithms = kernel_algorithms(study.setting, entrants, prepared, edges, form)
-    schedule = kernel.new_schedule(rounds, [1, 10, 100, rounds])
+    algorithms = kernel_algorithms(study.setting, entrants, prepared, edges.indices.size, form)
+    schedule = new_schedule(rounds, [1, 10, 100, rounds])
     records = []
     for first in range(0, runs, lanes):
         part = range(first, first + lanes)
         population = population_of(agents, np.float32, part)
-        stream = kernel.new_stream(form, agents, 5, part)
-        state = kernel.new_state(form, edges, algorithms, population)
-        truth = kernel.new_truth(form, edges, population.location)
-        record = kernel.new_kernel_record(form, algorithms, 4)
-        local_error = kernel.zeros((4, lanes), np.float64)
+        stream = new_stream(form, agents, 5, part)
+        state = new_state(form, edges, algorithms, population)
+        truth = new_truth(form, edges, population.location)
+        record = new_kernel_record(form, algorithms, 4)
+        local_error = zeros((4, lanes), np.float64)
         start = 1
         for stop in range(1, rounds + 1) if eager else (*cuts, rounds):
             if eager:
@@ -249,17 +254,17 @@ def test_a_run_can_be_cut_anywhere() -> None:
 
 @pytest.mark.parametrize("name", GRAPHS)
 def test_edge_totals(name: str) -> None:
-    """kernel.edge_totals: "within a class and between, in both directions", of honest ones."""
+    """edge_totals: "within a class and between, in both directions", of honest ones."""
     edges = GRAPHS[name]
     population = population_of(edges.indptr.size - 1, np.float64, range(4))
     form = form_of(np.float64, 4)
-    state = kernel.new_state(form, edges, every_algorithm(edges), population)
+    state = new_state(form, edges, every_algorithm(edges), population)
     others, _, present = Neighbours.of(edges)
     some = np.random.default_rng(2).uniform(size=population.classes.shape) < np.full(1, 0.7)
     everybody = np.ones(some.shape, np.bool_)
     for honest in (everybody, some):
-        truth = kernel.new_truth(form, edges, population.location, honest)
-        within, between = kernel.edge_totals(truth, state)
+        truth = new_truth(form, edges, population.location, honest)
+        within, between = edge_totals(truth, state)
         for lane, classes in enumerate(population.classes.T):
             same = classes[others] == classes[:, None]
             measured = present & honest[others, lane] & honest[:, lane, None]

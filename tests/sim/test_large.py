@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from colme.sim import kernel
 from colme.sim.batch import Batch
 from colme.sim.engines import LargeEngine, PaperEngine, large
-from colme.sim.kernel import UNIFORM, Origin, draw, form_of
-from colme.sim.kernel.generator import leap_over, leapt
+from colme.sim.kernel.arrays import UNIFORM, Origin, zeros
+from colme.sim.kernel.generator import draw, leap_over, leapt, new_stream
+from colme.sim.kernel.simd import form_of
 from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
 from colme.sim.simulation import simulate
@@ -144,9 +144,9 @@ def test_whatever_it_cannot_do_is_left_to_others(changes: dict[str, Any]) -> Non
 def test_a_leap_is_as_many_draws(draws: int, run: int) -> None:
     """The state after a leap is the one after drawing, two draws for each agent."""
     form, agents = form_of(np.float32, 1), draws // 2
-    stream = kernel.new_stream(form, max(agents, 1), 5, [run])
+    stream = new_stream(form, max(agents, 1), 5, [run])
     before = stream.bits[:, 0].copy()
-    ones = kernel.zeros((max(agents, 1), 1), np.float32)
+    ones = zeros((max(agents, 1), 1), np.float32)
     origin = Origin(UNIFORM, ones, ones, ones.astype(np.int32), np.zeros((1, 1), np.float32))
     if agents:
         draw(form, 1, 1, origin, stream)

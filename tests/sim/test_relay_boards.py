@@ -17,10 +17,9 @@ from colme.protocol.board.record import weighed_blocks
 from colme.protocol.events import Effects
 from colme.relay import Relay
 from colme.rules.release import Profile
-from colme.sim.engines.relay.boards import NEVER, boards_of, hops
-from colme.sim.engines.relay.traffic import Traffic
+from colme.sim.engines.relay.boards import NEVER, Boards, Traffic, hops
 from colme.sim.in_memory import agent_name
-from colme.sim.kernel import most_in, new_plan
+from colme.sim.kernel.releases import most_in, new_plan
 from support.boards import written
 
 AGENTS = 15
@@ -113,7 +112,7 @@ def test_boards_hold_what_those_of_real_agents_hold(
 ) -> None:
     graph = Graph.from_edges(edges, AGENTS)
     network = watched(graph, capacity, 4.0)
-    boards = boards_of(graph, NAMES, np.arange(AGENTS), capacity=capacity, hop=1)
+    boards = Boards(graph, NAMES, np.arange(AGENTS), capacity=capacity, hop=1)
     for row, agent in enumerate(network.agents.values()):
         held = {NAMES[b] for b in boards.origins[boards.lag[row] < NEVER].tolist()}
         assert held == {record.origin for record in agent.boards.board.records}
@@ -121,9 +120,9 @@ def test_boards_hold_what_those_of_real_agents_hold(
 
 def test_a_release_is_there_so_many_rounds_later_as_there_are_hops() -> None:
     graph = Graph.from_edges(GRAPHS["path"], AGENTS)
-    boards = boards_of(graph, NAMES, np.array([0]), capacity=4096, hop=1)
+    boards = Boards(graph, NAMES, np.array([0]), capacity=4096, hop=1)
     assert boards.lag[0].tolist() == [0, *range(AGENTS - 1)]
-    slow = boards_of(graph, NAMES, np.array([0]), capacity=4096, hop=3)
+    slow = Boards(graph, NAMES, np.array([0]), capacity=4096, hop=3)
     assert slow.lag[0, :3].tolist() == [0, 2, 5]
     rounds = np.full((2, AGENTS), 10)  # blocks 0 and 1, released in rounds 10 and 14
     rounds[1] = 14

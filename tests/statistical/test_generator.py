@@ -11,15 +11,13 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from colme.sim import kernel
-from colme.sim.kernel.arrays import LINES, STEPS, UNIFORM, Origin
-from colme.sim.kernel.generator import generator_state
+from colme.sim.kernel.arrays import LANES, LINES, STEPS, UNIFORM, Origin, aligned
+from colme.sim.kernel.generator import draw, generator_state, new_stream
 from colme.sim.kernel.simd import form_of
-from colme.sim.kernel.stream import draw
 from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
 
-LANES = kernel.LANES
+LANES = LANES
 FORM = form_of(np.float32, LANES)
 AGENTS = 500
 ROUNDS = 60
@@ -34,16 +32,16 @@ def standard(shape: int, table: NDArray[np.float32]) -> Origin:
     zero = np.zeros((AGENTS, LANES))
     return Origin(
         shape=shape,
-        location=kernel.aligned(zero, np.float32),
-        spread=kernel.aligned(zero + 1, np.float32),
-        classes=kernel.aligned(zero, np.int32),
+        location=aligned(zero, np.float32),
+        spread=aligned(zero + 1, np.float32),
+        classes=aligned(zero, np.int32),
         table=table,
     )
 
 
 def drawn(population: Origin, rounds: int, seed: int = 7) -> tuple[Draws, Draws]:
     """Samples and unit noise."""
-    stream = kernel.new_stream(FORM, AGENTS, seed, range(LANES))
+    stream = new_stream(FORM, AGENTS, seed, range(LANES))
     assert len(stream.data) > 1, "round 1 must not overwrite the zeros that it continues"
     samples, units = np.zeros((2, rounds, AGENTS, LANES))
     for t in range(rounds):

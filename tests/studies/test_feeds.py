@@ -7,8 +7,8 @@ import pytest
 from numpy.typing import NDArray
 
 from colme.studies.feeds import SiteFeed
-from colme.studies.question import StudyQuestion, fed_rows, recorded
-from colme.studies.study import StudyExperiment, prepare
+from colme.studies.question import StudyQuestion, fed_rows, prepare, recorded
+from colme.studies.study import StudyExperiment
 
 SIZES = {"a": 40, "b": 23, "c": 100}
 DATA = {name: 10 * i + np.arange(size) / size for i, (name, size) in enumerate(SIZES.items())}

@@ -8,9 +8,9 @@ import pytest
 from numpy.typing import NDArray
 
 from colme.experiment.folder import Arrays
-from colme.studies.findings import Findings, findings
-from colme.studies.question import StudyQuestion, recorded
-from colme.studies.study import prepare
+from colme.studies.question import StudyQuestion, prepare, recorded
+from colme.studies.result import StudyResult
+from colme.studies.study import StudyExperiment
 
 SITES = 3
 
@@ -39,10 +39,10 @@ def part(
     }
 
 
-def found(parts: list[Arrays]) -> Findings:
+def found(parts: list[Arrays]) -> StudyResult:
     asked = question(runs=sum(one["alone"].shape[-1] for one in parts))
     assert recorded(asked).tolist() == [3, 4]
-    return findings(asked, parts)
+    return StudyExperiment(asked).combine(parts)
 
 
 def test_the_curve_is_the_ratio_of_means_and_its_error_is_over_batches() -> None:

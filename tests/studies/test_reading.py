@@ -12,10 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from colme.columns import as_numbers
+from colme import columns as reading
+from colme.columns import Read, as_numbers
 from colme.errors import ConfigError
-from colme.studies import read as reading
-from colme.studies.read import Read
 
 pd = import_module("pandas")  # without types, and xarray brings it
 
@@ -68,10 +67,7 @@ def test_bad_rows_are_counted_and_named_by_the_row_that_a_spreadsheet_shows(
         "whose v is not a finite number": (5, 6, 7, 9),
     }
     told = [str(one) for one in found.bad]
-    assert told[2] == (
-        "4 rows whose v is not a finite number: row 5 ('n/a'), row 6 ('inf'), row 7 ('nan'),"
-        " row 9 ('1_000')"
-    )
+    assert told[2] == "4 rows whose v is not a finite number: row 5, row 6, row 7, row 9"
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
@@ -242,9 +238,10 @@ def test_a_time_that_is_neither_is_refused_and_none_is_a_bad_row() -> None:
     found = read(table, time="t")
     assert plain(found) == {"a": [1, 3]}
     assert [(one.fault, one.rows) for one in found.bad] == [("without a t", (1,))]
-    with pytest.raises(ConfigError) as refused:
-        read(table | {"t": ["1", "March", "3"]}, time="t")
-    assert refused.value.field == "time"
+    for other in ("March", "2026-01-31"):
+        with pytest.raises(ConfigError) as refused:
+            read(table | {"t": ["1", other, "3"]}, time="t")
+        assert refused.value.field == "time"
 
 
 def test_parquet_is_read_with_pyarrow(tmp_path: Path) -> None:

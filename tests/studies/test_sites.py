@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from colme.columns import read
 from colme.errors import ConfigError
-from colme.studies.read import read
-from colme.studies.sites import Sites, links_of, sites_of
+from colme.studies.question import Sites, links_of, sites_of
 
 DRAWS = np.random.default_rng(5)
 EVEN = {name: DRAWS.uniform(2, 8, 50) for name in "abc"}
@@ -33,7 +33,7 @@ def test_one_site_has_nobody_to_learn_from(values: dict[str, Any]) -> None:
 
 
 def test_where_rows_were_bad_that_is_told_with_it() -> None:
-    with pytest.raises(ConfigError, match=r"not used: 30 rows of a .*row 0 \('late'\)"):
+    with pytest.raises(ConfigError, match=r"not used: 30 rows of a .*row 0, row 1"):
         sites({"a": ["late"] * 30})
 
 
@@ -57,7 +57,7 @@ def test_bounds_ten_times_wider_than_the_data_are_warned_of_with_the_noise() -> 
     values = {name: np.linspace(4, 6, 50) for name in "ab"}
     assert sites(values, bounds=(0.0, 19.9)).warnings == ()
     (told,) = sites(values, bounds=(-10.0, 30.0)).warnings
-    assert "20 times as wide as the data (4 to 6)" in told
+    assert "20 times as wide as the data." in told
     assert "as if epsilon were 0.05, 0.2 instead of 1, 4" in told
 
 

@@ -13,15 +13,29 @@ import pytest
 
 import colme
 from colme.errors import ConfigError
+from colme.experiment.run import run
 from colme.sim.engines import RelayTable
-from colme.studies.result import CURVES, FIGURE, OBJECT, PAGE, SITES, StudyResult
-from colme.studies.study import answer, prepare
+from colme.studies.question import StudyQuestion, prepare
+from colme.studies.result import (
+    CURVES,
+    FIGURE,
+    OBJECT,
+    PAGE,
+    SITES,
+    StudyResult,
+    error_over_samples,
+)
+from colme.studies.study import StudyExperiment
 
 DRAWS = np.random.default_rng(8)
 ALIKE = {f"site {i}": DRAWS.uniform(0, 10, 200) for i in range(30)}
 """Means differ by chance alone, by about .2, where a sample's standard deviation is 2.9."""
 
 QUICK: dict[str, Any] = {"bounds": (0, 10), "epsilon": 4.0, "samples": 30, "runs": 8}
+
+
+def answer(asked: StudyQuestion, **options: Any) -> StudyResult:
+    return run(StudyExperiment(asked), **options).result
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +94,24 @@ def test_a_site_that_never_varies_neither_gains_nor_loses() -> None:
     flat = found.sites[-1]
     assert (flat.site, flat.alone, flat.together, flat.gain) == ("flat", 0.0, 0.0, 0.0)
     assert "flat" in found.warnings[0]
+
+
+def test_a_study_in_which_nothing_can_be_compared_is_told_all_the_same() -> None:
+    flat = {name: [float(value)] * 30 for value, name in enumerate("ab")}
+    found = colme.study(flat, **(QUICK | {"runs": 2}))
+    assert np.isnan(found.curves[0].margin).all()
+    assert "can&#x27;t be told from these rows" in found.page()
+
+
+def test_bands_of_the_figure_are_95_percent(result: StudyResult) -> None:
+    """A band of one standard error to either side would hold the truth in two of three cases."""
+    (panel,) = error_over_samples(result).axes
+    (band,) = panel.collections
+    curve = result.curves[0]
+    corners = np.asarray(band.get_paths()[0].vertices)
+    at_end = corners[corners[:, 0] == curve.samples[-1], 1]
+    assert at_end.max() - at_end.min() == pytest.approx(2 * curve.margin[-1])
+    assert curve.margin[-1] > 1.9 * curve.standard_error[-1]
 
 
 def test_two_sites_are_a_study_in_which_relay_stays_alone() -> None:
@@ -204,6 +236,25 @@ def test_names_of_sites_are_text_and_never_markup() -> None:
     found = colme.study(named, **(QUICK | {"runs": 2, "samples": 3}))
     assert "<b>" not in found.page()
     assert "&lt;b&gt;site 0" in found.page()
+
+
+def test_nothing_that_is_passed_on_quotes_a_cell(tmp_path: Path) -> None:
+    """A refused cell may be a name or a diagnosis, and an extreme is one person's value."""
+    draws = np.random.default_rng(6)
+    rows = [("ab"[row % 2], f"{draws.uniform(40, 50):.6f}") for row in range(60)]
+    rows += [("a", "39.518273"), ("b", "50.736451"), ("a", "HIV positive"), ("b", "9,1,7")]
+    table = tmp_path / "rows.csv"
+    table.write_text("s;v\n" + "".join(f"{site};{value}\n" for site, value in rows))
+    options = QUICK | {"bounds": (0, 1000), "runs": 2, "samples": 3}
+    found = colme.study(table, site="s", value="v", out=tmp_path / "out", **options)
+    told = [found.page(), repr(found), found._repr_html_()]
+    told += [path.read_text() for path in (tmp_path / "out").iterdir()]
+    for text in told:
+        for cell in ("HIV", "9,1,7", "39.5", "50.7"):
+            assert cell not in text
+    for text in (found.page(), found._repr_html_()):
+        assert "2 rows whose v is not a finite number: row 64, row 65" in text
+        assert "times as wide as the data" in text
 
 
 def test_intervals_of_sites_are_as_wide_as_they_say() -> None:

@@ -35,10 +35,11 @@ class Logged:
 @contextmanager
 def logging(capsys: pytest.CaptureFixture[str]) -> Iterator[Logged]:
     """Write the log while the block lasts."""
-    before = list(log._PIPELINE)
+    before, silent = list(log._PIPELINE), log._LINES.disabled
     lines = Logged(capsys)
     lines.anew()
     try:
         yield lines
     finally:
         log._PIPELINE[:] = before
+        log._LINES.disabled = silent

@@ -142,11 +142,13 @@ class Caller:
 
 
 @asynccontextmanager
-async def calling(trust: Trust, node: str, config: NodeConfig) -> AsyncIterator[Caller]:
-    """A session to a node; broken off at the end of the block."""
+async def calling(
+    trust: Trust, node: str, config: NodeConfig, *, seconds: float | None = PATIENCE
+) -> AsyncIterator[Caller]:
+    """A session to a node; broken off at the end of the block, or after so many seconds."""
     credentials = trust.channel_credentials(node)
     async with secure_channel(config.listen, credentials, channel_options()) as channel:
-        call: StreamStreamCall[bytes, bytes] = channel.stream_stream(METHOD)(timeout=PATIENCE)
+        call: StreamStreamCall[bytes, bytes] = channel.stream_stream(METHOD)(timeout=seconds)
         try:
             yield Caller(call, config)
         finally:

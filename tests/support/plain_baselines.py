@@ -101,9 +101,9 @@ def c_colme(
     neighbours: Neighbours,
     sigma: float,
     delta: float,
-    global_reset: bool = False,
-    classes: list[int] | None = None,
+    truth: list[int] | None = None,
 ) -> tuple[Rows, Neighbours]:
+    """With a global reset if the true classes are given."""
     gamma = graph_gamma(neighbours, delta)
     agents = range(len(neighbours))
     kept = {a: set(n) for a, n in neighbours.items()}
@@ -113,15 +113,13 @@ def c_colme(
     answers: Rows = [[]]
     for t in range(1, len(means)):
         s = [n + 1 for n in s]
-        if global_reset and not learnt:
-            learnt = classes is not None and all(
-                classes[a] == classes[b] for a in agents for b in kept[a]
-            )
+        if truth is not None and not learnt:
+            learnt = all(truth[a] == truth[b] for a in agents for b in kept[a])
             if anybody_changed or learnt:
                 s = [1 for _ in agents]
         changed = drop(kept, means, t, sigma, gamma)
         anybody_changed = bool(changed)
-        if not global_reset:
+        if truth is None:
             s = [1 if a in changed else s[a] for a in agents]
         size = [1 + len(kept[a]) for a in agents]
         new = []

@@ -4,7 +4,6 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from os import environ
 from typing import Annotated, Any
@@ -18,49 +17,40 @@ from colme.errors import ColmeError, needs
 BAD_INPUT = 2
 INTERRUPTED = 130
 
-
-@dataclass(frozen=True, slots=True)
-class Offer:
-    """A command as `colme --help` lists it, without importing its file."""
-
-    extra: str
-    """The extra that installs the packages it needs."""
-    words: str
-
-
 COMMANDS = {
-    "demo": Offer(
+    "demo": (
         "sim",
         "Show in a minute what agents gain by collaborating, and save a picture.",
     ),
-    "explore": Offer(
+    "explore": (
         "web",
         "Serve a page with sliders, curves and a network of real agents to play with.",
     ),
-    "plan": Offer(
+    "plan": (
         "sim",
         "Forecast whether collaboration pays, from how many samples on, and at which epsilon.",
     ),
-    "simulate": Offer("sim", "Simulate a scenario and measure the error over time."),
-    "study": Offer(
+    "simulate": ("sim", "Simulate a scenario and measure the error over time."),
+    "study": (
         "sim",
         "Estimate how much each site in a table would gain by collaborating.",
     ),
-    "plot": Offer("sim", "Draw a result over time as PNG, SVG and PDF, with 95% confidence bands."),
-    "reproduce": Offer(
+    "plot": ("sim", "Draw a result over time as PNG, SVG and PDF, with 95% confidence bands."),
+    "reproduce": (
         "sim",
         "Reproduce the paper's figure and its claims, or the comparison with earlier systems.",
     ),
-    "identity": Offer("node", "Make, show or renew the key and the certificate of a node."),
-    "node": Offer("node", "Run a node until it is interrupted (SIGINT or SIGTERM)."),
-    "status": Offer("node", "Show a running node's estimate, round, privacy and neighbours."),
-    "state": Offer("node", "Show, back up, restore or change the stored state of a node."),
-    "fleet": Offer(
+    "identity": ("node", "Make, show or renew the key and the certificate of a node."),
+    "node": ("node", "Run a node until it is interrupted (SIGINT or SIGTERM)."),
+    "status": ("node", "Show a running node's estimate, round, privacy and neighbours."),
+    "state": ("node", "Show, back up, restore or change the stored state of a node."),
+    "fleet": (
         "node",
         "Run real nodes on this machine with made-up data: a process each, TLS on loopback.",
     ),
 }
-"""Every command has a file in this folder."""
+"""Every command has a file in this folder. Here: the extra that installs the packages it needs, and
+its line in `colme --help`, which imports no file of a command."""
 
 MOVED = {
     "bench": "python -m benchmarks speed, scale or node, in a clone of the project",
@@ -116,21 +106,21 @@ def _application(loaded: Iterable[str]) -> typer.Typer:
         add_completion=True,
     )
     app.callback()(_options)
-    for name, offer in COMMANDS.items():
-        words = offer.words
+    for name, (extra, words) in COMMANDS.items():
+        command, refusal = None, ""
         try:
-            command = _load(name) if name in loaded else _announced
+            command = _load(name) if name in loaded else None
         except ModuleNotFoundError as missing:
-            command = _unavailable(missing.name, offer.extra)
-            words += f"\n\n{needs(missing.name, offer.extra)}".replace("[", r"\[")  # no markup
+            refusal = needs(missing.name, extra)
+            words += f"\n\n{refusal}".replace("[", r"\[")  # no markup
         if isinstance(command, typer.Typer):
             app.add_typer(command, name=name)
-        elif command.__module__ == __name__:
+        elif command is not None:
+            app.command(name)(command)
+        else:
             # Accept any options, so that the first error is about what is missing.
             anything = {"ignore_unknown_options": True, "allow_extra_args": True}
-            app.command(name, help=words, context_settings=anything)(command)
-        else:
-            app.command(name)(command)
+            app.command(name, help=words, context_settings=anything)(_refusing(refusal))
     return app
 
 
@@ -138,13 +128,11 @@ def _load(name: str) -> Any:
     return getattr(import_module(f"colme.cli.{name}"), name)
 
 
-def _announced() -> None:
-    """Stand in for a command in `colme --help`; never run, since naming a command loads it."""
+def _refusing(words: str) -> Callable[[], None]:
+    """Return a command that can't run. One that is only listed never does: naming it loads it."""
 
-
-def _unavailable(package: str | None, extra: str) -> Callable[[], None]:
     def refuse() -> None:
-        raise typer.TyperException(needs(package, extra))
+        raise typer.TyperException(words)
 
     return refuse
 
@@ -154,7 +142,7 @@ def run(arguments: Sequence[str]) -> int:
     options = [one.partition("=")[0] for one in arguments if one.startswith("--")]
     for words in (arguments[:1], arguments[:2], *([arguments[0], one] for one in options)):
         if (name := " ".join(words)) in MOVED:
-            return _refuse(f"colme {name} is gone: use {MOVED[name]}")
+            return _end(f"colme {name} is gone: use {MOVED[name]}")
     app = _application(COMMANDS if COMPLETES in environ else arguments[:1])
     groups = [group.name for group in app.registered_groups]
     if not arguments or (len(arguments) == 1 and arguments[0] in groups):
@@ -165,24 +153,29 @@ def run(arguments: Sequence[str]) -> int:
 def run_app(app: typer.Typer, arguments: Sequence[str], program: str) -> int:
     """Run a command line with errors in one line, and return its exit code."""
     command = typer.main.get_command(app)
-    warnings.showwarning = lambda message, *_, **__: _warn(message)
+    warnings.showwarning = lambda message, *_, **__: print(
+        f"colme: warning: {message}", file=sys.stderr
+    )
     try:
         _refuse_repeated(command, arguments)
         code: int = command.main(list(arguments), program, standalone_mode=False) or 0
-        return _interrupted() if code == INTERRUPTED else code  # typer makes a code of it
+        # Of a Ctrl-C that it has seen, typer keeps the exit code alone.
+        if code == INTERRUPTED:
+            raise KeyboardInterrupt
+        return code
     except (typer.Abort, KeyboardInterrupt):
-        return _interrupted()
+        return _end("interrupted", INTERRUPTED)
     except StoppedCommand as stopped:
-        return _interrupted(str(stopped))
+        return _end(str(stopped), INTERRUPTED)
     except typer.BadParameter as error:
-        return _refuse(_in_words(error.format_message()))
+        return _end(_in_words(error.format_message()))
     except typer.TyperException as error:
-        return _refuse(f"{error.format_message()} (see {program} --help)")
+        return _end(f"{error.format_message()} (see {program} --help)")
     except ColmeError as error:
-        return _refuse(str(error))
+        return _end(str(error))
     except ModuleNotFoundError as missing:
-        offer = COMMANDS.get(arguments[0])
-        return _refuse(needs(missing.name, offer.extra if offer else "all"))
+        extra, _ = COMMANDS.get(arguments[0], ("all", ""))
+        return _end(needs(missing.name, extra))
 
 
 def _in_words(message: str) -> str:
@@ -204,15 +197,7 @@ def _refuse_repeated(command: Any, arguments: Sequence[str]) -> None:
             )
 
 
-def _interrupted(words: str = "interrupted") -> int:
+def _end(words: str, code: int = BAD_INPUT) -> int:
+    """Say why a command ends, and return its exit code."""
     print(f"colme: {words}", file=sys.stderr)
-    return INTERRUPTED
-
-
-def _warn(message: Warning | str) -> None:
-    print(f"colme: warning: {message}", file=sys.stderr)
-
-
-def _refuse(reason: str) -> int:
-    print(f"colme: {reason}", file=sys.stderr)
-    return BAD_INPUT
+    return code

@@ -7,6 +7,7 @@ import typer
 from rich.console import Console
 from rich.progress import track
 
+from colme.cli.printing import plain_console
 from colme.cli.running import Epsilon, Seed
 from colme.privacy.words import level
 
@@ -34,7 +35,7 @@ def demo(
 
     Profile.bounded(0, 1, epsilon=epsilon)  # refused before there is a folder
     require_writable(out)
-    console = Console(soft_wrap=True, highlight=False)
+    console = plain_console()
     steps = track(
         range(1, rounds + 1),
         f"{AGENTS} agents",
@@ -45,7 +46,7 @@ def demo(
     result = demonstrate(rounds, steps, epsilon=epsilon, seed=seed)
     paths = curves.save(curves.demonstration(result, epsilon=epsilon), out, "demo")
     for text in _told(result, epsilon, paths[0]):
-        console.print(text, markup=False)
+        console.print(text)
 
 
 def _told(result: "Demonstration", epsilon: float, picture: Path) -> list[str]:

@@ -15,13 +15,12 @@ from rich.live import Live
 from rich.table import Table
 
 from colme.cli.explore import open_page
-from colme.cli.running import Epsilon, Json, Seed, numbers, print_json
-from colme.cli.tables import show
+from colme.cli.printing import plain_console, print_json, show, table_of
+from colme.cli.running import Epsilon, Json, Seed, numbers
 from colme.privacy.words import level
 
 if TYPE_CHECKING:  # `--help` waits for nothing that computes
-    from colme.node.fleet import Fleet, Member, Outcome, Plan, Sight
-    from colme.node.fleet_page import FleetPage
+    from colme.node.fleet import Fleet, Outcome, Plan, Sight
 
 
 def fleet(
@@ -57,6 +56,10 @@ def fleet(
     from colme.algorithms import resolved
     from colme.node.fleet import Fleet, Plan, outcome, prepare
 
+    # Without a page no HTTP server is imported.
+    if watch:
+        from colme.node.fleet_page import FleetPage
+
     plan = Plan(
         agents=agents,
         degree=degree,
@@ -66,15 +69,15 @@ def fleet(
         algorithm=resolved(algorithm),
         seed=seed,
     )
-    console = Console(stderr=as_json)
+    console = plain_console(stderr=as_json)
     with TemporaryDirectory(prefix="colme-fleet-") if out is None else nullcontext(out) as folder:
         members = prepare(plan, Path(folder))
         with (
             Fleet(members) as running,
-            _page(plan, members) if watch else nullcontext() as page,
+            FleetPage(plan, members) if watch else nullcontext() as page,
         ):
             if page is not None:
-                console.print(f"a page over all nodes: {page.address}", soft_wrap=True)
+                console.print(f"a page over all nodes: {page.address}")
                 if sys.stderr.isatty():
                     open_page(page.address)
             sights = _watched(running, plan, console)
@@ -89,51 +92,43 @@ def fleet(
                 with suppress(KeyboardInterrupt):
                     Event().wait()
     if out is not None and not as_json:
-        console.print(f"identities, configurations, states and logs are in {out}", markup=False)
-
-
-def _page(plan: "Plan", members: Sequence["Member"]) -> "FleetPage":
-    # Without a page no HTTP server is imported.
-    from colme.node.fleet_page import FleetPage
-
-    return FleetPage(plan, members)
+        console.print(f"identities, configurations, states and logs are in {out}")
 
 
 def _watched(running: "Fleet", plan: "Plan", console: Console) -> Sequence["Sight"]:
     """Show all nodes until the fleet is done; return the last sight of them."""
     sights: Sequence[Sight] = ()
-    seen = sys.stderr.isatty() if console.stderr else console.is_terminal
     with Live(console=console, transient=True, auto_refresh=False) as live:
         for sights in running.watch():
-            if seen:
+            if console.is_terminal:
                 live.update(_table(sights, plan), refresh=True)
     return sights
 
 
 def _table(sights: Sequence["Sight"], plan: "Plan") -> Table:
-    table = Table(
-        title=f"{plan.agents} nodes, {plan.degree} neighbours each, {plan.algorithm}, epsilon = "
+    headings = ("node", "round", "truth", "alone: error", "together: error", "records")
+    title = (
+        f"{plan.agents} nodes, {plan.degree} neighbours each, {plan.algorithm}, epsilon = "
         f"{level(plan.epsilon)} for each sample (event level, replace-one)"
     )
-    for heading in ("node", "round", "truth", "alone: error", "together: error", "records"):
-        table.add_column(heading, justify="right")
-    for sight in sights:
-        answer, truth = sight.estimate, sight.member.truth
-        table.add_row(
-            sight.member.name,
-            str(sight.round) if sight.status else "starting",
-            f"{truth:g}",
-            f"{answer['alone'] - truth:+.5f}" if answer else "-",
-            f"{answer['value'] - truth:+.5f}" if answer else "-",
-            str(answer["records"]) if answer else "-",
-        )
-    return table
+    return table_of(headings, map(_cells, sights), title=title, text=())
+
+
+def _cells(sight: "Sight") -> tuple[object, ...]:
+    answer, truth = sight.estimate, sight.member.truth
+    return (
+        sight.member.name,
+        sight.round if sight.status else "starting",
+        f"{truth:g}",
+        f"{answer['alone'] - truth:+.5f}" if answer else "-",
+        f"{answer['value'] - truth:+.5f}" if answer else "-",
+        answer["records"] if answer else "-",
+    )
 
 
 def _print_sums(console: Console, result: "Outcome") -> None:
     share = result.mse_estimate / result.mse_local
     console.print(
         f"mean squared error: alone {result.mse_local:.3g}, together {result.mse_estimate:.3g}: "
-        f"{share:.2f} of it"
+        f"{share:.2f} of it\n{result.rounds_per_second:.1f} rounds per second"
     )
-    console.print(f"{result.rounds_per_second:.1f} rounds per second")

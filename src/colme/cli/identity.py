@@ -25,8 +25,10 @@ def new(
 
     made = Identity.create(name, out, now=datetime.now(UTC))
     _print(made.certificate)
-    typer.echo(f"Give {out / PUBLIC_FILE} to every neighbour, and let them compare the fingerprint")
-    typer.echo("with you. All else in the folder is yours alone.")
+    typer.echo(
+        f"Give {out / PUBLIC_FILE} to every neighbour, and let them compare the fingerprint\n"
+        "with you. All else in the folder is yours alone."
+    )
 
 
 @identity.command()
@@ -53,17 +55,17 @@ def renew(
 
     _print(Identity.renew(folder, now=datetime.now(UTC)).certificate)
     typer.echo(
-        f"Let every neighbour append {folder / PUBLIC_FILE} to the file it has for this node,"
+        f"Let every neighbour append {folder / PUBLIC_FILE} to the file it has for this node,\n"
+        "then restart this node. After that the old certificate can go from their files."
     )
-    typer.echo("then restart this node. After that the old certificate can go from their files.")
 
 
 def _print(certificate: "Certificate") -> None:
     valid = certificate.is_valid(datetime.now(UTC))
-    typer.echo(f"name         {certificate.name}")
-    typer.echo(f"fingerprint  {certificate.fingerprint}")
-    typer.echo(f"origin       {certificate.origin or 'none: it signs no records'}")
     typer.echo(
+        f"name         {certificate.name}\n"
+        f"fingerprint  {certificate.fingerprint}\n"
+        f"origin       {certificate.origin or 'none: it signs no records'}\n"
         f"valid        {certificate.not_before:%Y-%m-%d %H:%M} to"
         f" {certificate.not_after:%Y-%m-%d %H:%M} UTC{'' if valid else ' (not now)'}"
     )

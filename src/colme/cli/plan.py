@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
-from colme.cli.running import Epsilon, Json, Seed, numbers, print_json, wide_console, words
-from colme.cli.tables import show
+from colme.cli.printing import plain_console, print_json, show, table_of
+from colme.cli.running import Epsilon, Json, Seed, numbers, words
 from colme.errors import ConfigError
 from colme.privacy.words import level
 
 if TYPE_CHECKING:  # `--help` waits for nothing that computes
-    from colme.plan.forecast import Forecast, Point
-    from colme.plan.question import Question
+    from colme.plan.forecast import Forecast
+    from colme.plan.question import Point, Question
     from colme.theory import Prospect
 
 GRAPHS = 400
@@ -87,19 +86,24 @@ def plan(
         forecast(question, cast(AlgorithmName, name), samples=samples, seed=seed)
         for name in map(resolved, words(algorithm))
     ]
-    paths = [] if out is None else _draw(forecasts, out)
+    paths: list[Path] = []
+    # Without a figure, matplotlib is not imported.
+    if out is not None:
+        from colme.report import curves
+
+        paths = curves.save(curves.over_samples(forecasts), out, "plan")
     if as_json:
         values = asdict(prospect) | {"collaboration_pays": prospect.collaboration_pays}
         told = [asdict(one) | {"pays": one.pays} for one in forecasts]
         print_json(values | {"forecasts": told})
         return
-    console = wide_console()
+    console = plain_console()
     for one in forecasts:
         _print_verdict(console, one)
     _print_forecasts(console, forecasts)
     _print_paper(console, prospect, question)
     if paths:
-        console.print("Saved", *map(str, paths), soft_wrap=True, markup=False)
+        console.print("Saved", *map(str, paths))
 
 
 def _half_range(bounds: str) -> float:
@@ -107,14 +111,6 @@ def _half_range(bounds: str) -> float:
     if len(limits) != 2 or not limits[0] < limits[1]:
         raise ConfigError("--bounds", bounds, "two numbers, the lower one first, such as 0,10")
     return (limits[1] - limits[0]) / 2
-
-
-def _draw(forecasts: Sequence["Forecast"], out: Path) -> list[Path]:
-    # Without a figure, matplotlib is not imported.
-    from colme.report import curves
-    from colme.report.forecast import over_samples
-
-    return curves.save(over_samples(forecasts), out, "plan")
 
 
 def _print_verdict(console: Console, one: "Forecast") -> None:
@@ -125,7 +121,8 @@ def _print_verdict(console: Console, one: "Forecast") -> None:
         verdict = f"pays from about {one.pays_from:,} samples on"
     console.print(
         f"At epsilon = {level(question.epsilon)} {one.algorithm} [bold]{verdict}[/bold];"
-        f" at {end.samples:,} the expected error is {_ratio(end)} times that of staying alone."
+        f" at {end.samples:,} the expected error is {_ratio(end)} times that of staying alone.",
+        markup=True,
     )
     if one.smallest_epsilon is None:
         least = "No epsilon makes it pay"
@@ -138,20 +135,18 @@ def _print_verdict(console: Console, one: "Forecast") -> None:
 
 def _print_forecasts(console: Console, forecasts: Sequence["Forecast"]) -> None:
     names = [one.algorithm for one in forecasts]
-    over = Table("samples of each", *names, title="Expected error / alone")
-    for points in zip(*(one.curve for one in forecasts), strict=True):
-        over.add_row(f"{points[0].samples:,}", *map(_ratio, points))
-    show(console, over)
+    points = zip(*(one.curve for one in forecasts), strict=True)
+    rows = ((f"{row[0].samples:,}", *map(_ratio, row)) for row in points)
+    show(console, table_of(("samples of each", *names), rows, title="Expected error / alone"))
     for one in forecasts:
         first = one.changes[0]
-        changes = Table(
+        headings = (
             f"{one.algorithm}, if it were",
             f"at {first.early.samples:,} samples",
             f"at {first.late.samples:,}",
         )
-        for change in one.changes:
-            changes.add_row(change.what, _ratio(change.early), _ratio(change.late))
-        show(console, changes)
+        changes = ((each.what, _ratio(each.early), _ratio(each.late)) for each in one.changes)
+        show(console, table_of(headings, changes))
 
 
 def _ratio(point: "Point") -> str:
@@ -164,14 +159,16 @@ def _ratio(point: "Point") -> str:
 def _print_paper(console: Console, prospect: "Prospect", question: "Question") -> None:
     if question.spread > 0:
         return  # no two agents have the same mean, which is what the paper is about
-    table = Table("", "t x MSE", "against alone", title="The paper's formulas, for large t")
-    for name, value in (
-        ("alone (Proposition 1)", prospect.local),
-        ("together, the paper's algorithm (Theorem 1)", prospect.theorem1),
-        ("all raw data shared within a class (Proposition 3)", prospect.ideal),
-    ):
-        table.add_row(name, f"{value:.4g}", f"x {value / prospect.local:.3g}")
-    show(console, table)
+    rows = (
+        (name, f"{value:.4g}", f"x {value / prospect.local:.3g}")
+        for name, value in (
+            ("alone (Proposition 1)", prospect.local),
+            ("together, the paper's algorithm (Theorem 1)", prospect.theorem1),
+            ("all raw data shared within a class (Proposition 3)", prospect.ideal),
+        )
+    )
+    title = "The paper's formulas, for large t"
+    show(console, table_of(("", "t x MSE", "against alone"), rows, title=title))
     verdict = "pays" if prospect.collaboration_pays else "does not pay"
     relation = "below" if prospect.collaboration_pays else "not below"
     console.print(

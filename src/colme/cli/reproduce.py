@@ -5,16 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from colme.cli.running import (
-    Cluster,
-    Force,
-    Seed,
-    Threads,
-    Workers,
-    run_shown,
-    said,
-    wide_console,
-)
+from colme.cli.printing import plain_console, print_files, show, table_of
+from colme.cli.running import Cluster, Force, Seed, Threads, Workers, run_shown
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -35,11 +27,6 @@ reproduce = typer.Typer(
 )
 
 
-@reproduce.callback()
-def _group() -> None:
-    pass
-
-
 @reproduce.command()
 def figure1(
     out: Out,
@@ -51,8 +38,6 @@ def figure1(
     force: Force = False,
 ) -> None:
     """Reproduce Figure 1: three rules at four privacy levels on two graphs, 30,000 rounds."""
-    from rich.console import Console
-
     from colme.report import curves
     from colme.sim.figures import PAPER
     from colme.sim.figures import figure1 as paper
@@ -76,7 +61,7 @@ def figure1(
         workers=workers,
         cluster=cluster,
     )
-    console = Console(soft_wrap=True, highlight=False)
+    console = plain_console()
     claims = list(paper.claims(outcome.result["figure1"], outcome.result["theorem1"]))
     holding = sum(claim.holds for claim in claims)
     console.print(
@@ -86,8 +71,8 @@ def figure1(
     )
     for claim in claims:
         if not claim.holds:
-            console.print(f"[bold red]{claim.verdict}[/bold red]  {claim.told}")
-    typer.echo(f"{said(outcome)} {' '.join(map(str, outcome.files))}")
+            console.print(f"{claim.verdict}  {claim.told}", style="red")
+    print_files(outcome)
 
 
 @reproduce.command()
@@ -106,9 +91,6 @@ def comparison(
     privacy), with Local and Ideal. Messages, bytes and memory (stored numbers) are per agent, the
     first two per round, averaged. Relay's bytes include framing and signatures.
     """
-    from rich.table import Table
-
-    from colme.cli.tables import show
     from colme.report import curves
     from colme.report.comparison import systems_over_time
     from colme.sim.figures import comparison as systems
@@ -131,30 +113,26 @@ def comparison(
         workers=workers,
         cluster=cluster,
     )
-    console = wide_console()
+    console = plain_console()
     for name, dataset in outcome.result.items():
-        table = Table(title=f"{name}: after {int(dataset.t[-1]):,} rounds")
-        for heading in _COLUMNS:
-            table.add_column(heading, justify="left" if heading == "system" else "right")
-        for row in _rows(dataset):
-            table.add_row(*row)
-        show(console, table)
-    typer.echo(f"{said(outcome)} {' '.join(map(str, outcome.files))}")
+        title = f"{name}: after {int(dataset.t[-1]):,} rounds"
+        show(console, table_of(_COLUMNS, _rows(dataset), title=title, text=("system",)))
+    print_files(outcome)
 
 
 def _rows(dataset: "xr.Dataset") -> list[tuple[str, ...]]:
     from colme.report.comparison import distinct_levels, label_of
     from colme.sim.figures.comparison import over_all_rounds
 
-    end = dataset.isel(t=-1, degree=0)
+    dataset = dataset.isel(degree=0)
     rows: list[tuple[str, ...]] = []
-    for algorithm in map(str, end.algorithm.values):
-        for epsilon in distinct_levels(dataset.isel(degree=0), algorithm):
-            all_rounds = dataset.isel(degree=0).sel(algorithm=algorithm, epsilon=epsilon)
+    for algorithm in map(str, dataset.algorithm.values):
+        for epsilon in distinct_levels(dataset, algorithm):
+            all_rounds = dataset.sel(algorithm=algorithm, epsilon=epsilon)
             cell = all_rounds.isel(t=-1)
             rows.append(
                 (
-                    label_of(algorithm, epsilon, dataset.isel(degree=0)),
+                    label_of(algorithm, epsilon, dataset),
                     f"{float(cell.mse):.3g}",
                     f"{float(cell.mse / cell.mse_alone):.3g}",
                     f"{float(cell.within_tolerance):.3f}",

@@ -1,12 +1,9 @@
 """Options that commands share, values that are more than a number, and the one way to run."""
 
-import json
 import os
 import sys
-from collections.abc import Iterator
 from concurrent.futures import Executor
-from contextlib import contextmanager
-from math import isfinite
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,8 +12,6 @@ import typer
 from colme.errors import ConfigError
 
 if TYPE_CHECKING:  # a command's help waits neither for numpy nor for a compiler
-    from rich.console import Console
-
     from colme.experiment.run import Experiment, RunResult
 
 Out = Annotated[
@@ -47,9 +42,6 @@ Epsilon = Annotated[
     typer.Option(help="Privacy of each sample (replace-one, counts public); inf for none."),
 ]
 
-WIDTH = 140
-"""Characters of tables that go to a file."""
-
 WORTH_SAYING = 2**30
 """Bytes of memory from which on a command says how much it will take."""
 LIMIT = Path("/sys/fs/cgroup/memory.max")
@@ -76,19 +68,6 @@ def numbers(option: str, text: str) -> list[float]:
     except ValueError:
         expected = "numbers separated by commas, such as 0.2,0.4,0.8"
         raise ConfigError(option, text, expected) from None
-
-
-def print_json(value: dict[str, Any]) -> None:
-    """Print one JSON object. JSON has neither infinity nor NaN: both are null."""
-
-    def plain(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {name: plain(one) for name, one in value.items()}
-        if isinstance(value, list | tuple):
-            return [plain(one) for one in value]
-        return None if isinstance(value, float) and not isfinite(value) else value
-
-    typer.echo(json.dumps(plain(value), allow_nan=False))
 
 
 class StoppedCommand(Exception):  # noqa: N818 (not an error)
@@ -127,20 +106,16 @@ def run_shown(
         raise StoppedCommand(str(stopped)) from None
 
 
-@contextmanager
-def _executor(workers: int | None, cluster: str | None) -> Iterator[Executor | None]:
+def _executor(workers: int | None, cluster: str | None) -> AbstractContextManager[Executor | None]:
     if workers is not None:
         from colme.experiment.workers import processes
 
-        with processes(workers) as executor:
-            yield executor
-    elif cluster is not None:
+        return processes(workers)
+    if cluster is not None:
         from colme.experiment.cluster import on_cluster
 
-        with on_cluster(cluster) as executor:
-            yield executor
-    else:
-        yield None
+        return on_cluster(cluster)
+    return nullcontext()
 
 
 def require_memory(experiment: "Experiment[Any, Any]", at_once: int, *, force: bool) -> None:
@@ -169,16 +144,3 @@ def memory_of_machine() -> int | None:
 
 def _gib(size: int) -> str:
     return f"{size / 2**30:,.1f} GiB"
-
-
-def said(outcome: "RunResult[Any]") -> str:
-    """Return what stands before the names of the files."""
-    return "Saved" if outcome.computed else "Already done, nothing was computed again:"
-
-
-def wide_console() -> "Console":
-    """Return a console for tables, without a terminal's limits where there is none."""
-    from rich.console import Console
-
-    console = Console()
-    return console if console.is_terminal else Console(width=WIDTH)

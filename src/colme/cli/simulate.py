@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from colme.cli.printing import plain_console, print_json, said, show, table_of
 from colme.cli.running import (
     Cluster,
     Force,
@@ -15,7 +16,6 @@ from colme.cli.running import (
     Workers,
     numbers,
     run_shown,
-    said,
     whole_numbers,
     words,
 )
@@ -78,7 +78,7 @@ def simulate(
     from colme import plugins
     from colme.experiment.folder import require_writable
     from colme.sim.figures import PRESETS
-    from colme.sim.results import RESULT
+    from colme.sim.results import RESULT, SummaryRow
     from colme.sim.scenario import Scenario
     from colme.sim.simulation import Simulation
 
@@ -115,53 +115,26 @@ def simulate(
     if csv is not None:
         outcome.result.colme.to_csv(csv)
     if as_json:
-        typer.echo(json.dumps(_as_plain(outcome.result), allow_nan=False))
+        print_json(_as_plain(outcome.result), infinity="inf")
         return
-    _print(outcome.result)
+    told = outcome.result.colme
+    rows = (row.words for row in told.summary)
+    summary = table_of(SummaryRow.HEADINGS, rows, title=told.title, text=("algorithm",))
+    show(plain_console(), summary)
     if out is not None:
         typer.echo(f"{said(outcome)} {out / RESULT}; colme plot {out} draws it.")
 
 
 def _as_plain(dataset: "xr.Dataset") -> dict[str, Any]:
-    """Return coordinates, and every variable as nested lists; null where it is not defined."""
-    import numpy as np
-
-    def plain(values: Any) -> Any:
-        if isinstance(values, list):
-            return [plain(value) for value in values]
-        if isinstance(values, float) and not np.isfinite(values):
-            return "inf" if values > 0 else None
-        return values
-
+    """Return coordinates, every variable as nested lists, and attributes."""
+    # The content of xarray's own form, under names that programs have long relied on.
+    found = dataset.to_dict()
+    scenario = json.loads(found["attrs"]["scenario"])
     return {
-        "coordinates": {
-            str(name): plain(values.values.tolist()) for name, values in dataset.coords.items()
-        },
+        "coordinates": {name: one["data"] for name, one in found["coords"].items()},
         "variables": {
-            str(name): {
-                "dimensions": list(map(str, values.dims)),
-                "values": plain(values.values.tolist()),
-            }
-            for name, values in dataset.data_vars.items()
+            name: {"dimensions": one["dims"], "values": one["data"]}
+            for name, one in found["data_vars"].items()
         },
-        "attributes": {
-            # Of a result that was read again, numbers are numpy's.
-            str(name): json.loads(value) if name == "scenario" else np.asarray(value).item()
-            for name, value in dataset.attrs.items()
-        },
+        "attributes": found["attrs"] | {"scenario": scenario},
     }
-
-
-def _print(dataset: "xr.Dataset") -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    from colme.cli.tables import show
-    from colme.sim.results import SummaryRow
-
-    table = Table(title=dataset.colme.title)
-    for heading in SummaryRow.HEADINGS:
-        table.add_column(heading, justify="left" if heading == "algorithm" else "right")
-    for row in dataset.colme.summary:
-        table.add_row(*row.words)
-    show(Console(), table)

@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from colme.cli.running import Json, print_json
-from colme.cli.tables import show as show_table
+from colme.cli.printing import plain_console, print_json, table_of
+from colme.cli.printing import show as show_table
+from colme.cli.running import Json
 from colme.privacy.words import level
 
 if TYPE_CHECKING:  # `--help` waits for nothing that computes
@@ -112,7 +111,7 @@ def change(
 def _print(overview: "Overview") -> None:
     from colme.protocol.snapshot import OF_ROUNDS
 
-    console = Console(highlight=False, markup=False)
+    console = plain_console()
     origin = ", restored from a backup" if overview.from_backup else ""
     console.print(f"{overview.name}: epoch {overview.epoch}, round {overview.round}{origin}")
     console.print(f"algorithm: {overview.algorithm or 'not named yet'}")
@@ -143,11 +142,12 @@ def _print(overview: "Overview") -> None:
             f"last sent: a noised mean of {overview.sent.mean:g} over {overview.sent.count} samples"
         )
     if overview.last_entries:
-        table = Table("round", "samples", "blocks", "epsilon", title="Last releases, newest first")
-        for entry in overview.last_entries:
-            samples = f"{entry.first} to {entry.last}"
-            table.add_row(str(entry.round), samples, str(entry.blocks), level(entry.epsilon))
-        show_table(console, table)
+        rows = (
+            (one.round, f"{one.first} to {one.last}", one.blocks, level(one.epsilon))
+            for one in overview.last_entries
+        )
+        headings = ("round", "samples", "blocks", "epsilon")
+        show_table(console, table_of(headings, rows, title="Last releases, newest first"))
     for name, standing in overview.standings.items():
         console.print(f"neighbour {name}: epoch {standing.epoch}, round {standing.round}")
     for source, mark in overview.marks.items():

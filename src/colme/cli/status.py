@@ -6,12 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
-from colme.cli.running import Json, print_json
-from colme.cli.tables import show
+from colme.cli.printing import plain_console, print_json, printable, show, table_of
+from colme.cli.running import Json
 
 if TYPE_CHECKING:  # `--help` waits for nothing that computes
     from colme.node.owner.status import NeighbourStatus, Status
@@ -35,7 +33,7 @@ def status(
     client = OwnerClient(NodeConfig.load(config))
     seen = client.status()
     # The first answer since the node's start waits for numpy: on a crowded machine, in silence.
-    with Console(stderr=True).status(f"{seen.name} computes its answer"):
+    with plain_console(stderr=True).status(f"{seen.name} computes its answer"):
         estimate = client.estimate()
     if as_json:
         print_json({"status": asdict(seen), "estimate": estimate})
@@ -46,7 +44,7 @@ def status(
 
 
 def _print(status: "Status", estimate: dict[str, Any] | None) -> None:
-    console = Console()
+    console = plain_console()
     ready = "not ready" if status.troubles else "ready"
     lines = [
         f"{status.name}: {ready}, {_progress(status)}",
@@ -58,11 +56,11 @@ def _print(status: "Status", estimate: dict[str, Any] | None) -> None:
         f"  fingerprint: {status.fingerprint}, epoch {status.epoch}",
     ]
     for line in lines:
-        console.print(_plain(line), soft_wrap=True)
+        console.print(printable(line))
     if status.neighbours:
         show(console, _table_of(status.neighbours))
     for trouble in status.troubles:
-        console.print(_plain(f"trouble: {trouble}"), style="red", soft_wrap=True)
+        console.print(printable(f"trouble: {trouble}"), style="red")
 
 
 def _progress(status: "Status") -> str:
@@ -102,28 +100,18 @@ def _number(value: float | None) -> str:
 
 def _table_of(neighbours: Sequence["NeighbourStatus"]) -> Table:
     rounds = any(one.accepted is not None for one in neighbours)
-    of_rounds, of_boards = ("class", "round", "late"), ("vouched for",)
-    table = Table(
-        "neighbour", "address", "link", *(of_rounds if rounds else of_boards), "last error"
-    )
+    special = ("class", "round", "late") if rounds else ("vouched for",)
+    rows = []
     for one in neighbours:
         link = "connected" if one.connected else "away"
-        special = (
-            ("same" if one.accepted else "other", one.round, one.late)
-            if rounds
-            else (one.vouched_for,)
+        alike = "same" if one.accepted else "other"
+        rows.append(
+            (
+                one.name,
+                one.address,
+                f"{link}, suspect" if one.suspect else link,
+                *((alike, one.round, one.late) if rounds else (one.vouched_for,)),
+                one.last_error or "",
+            )
         )
-        cells = (
-            one.name,
-            one.address,
-            f"{link}, suspect" if one.suspect else link,
-            *special,
-            one.last_error or "",
-        )
-        table.add_row(*(_plain(cell) for cell in cells))
-    return table
-
-
-def _plain(value: object) -> Text:
-    """As it is: a neighbour's words are neither markup nor commands to the terminal."""
-    return Text("".join(mark if mark.isprintable() else "?" for mark in str(value)))
+    return table_of(("neighbour", "address", "link", *special, "last error"), rows)

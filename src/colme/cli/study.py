@@ -3,16 +3,15 @@
 What computes is imported when the command runs: its help takes no compiler.
 """
 
-import json
 import warnings
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
+from colme.cli.printing import plain_console, print_files, print_json, show, table_of
 from colme.cli.running import (
     Cluster,
     Force,
@@ -23,11 +22,8 @@ from colme.cli.running import (
     Workers,
     numbers,
     run_shown,
-    said,
-    wide_console,
     words,
 )
-from colme.cli.tables import show
 from colme.privacy.words import level
 from colme.studies import MIN_SAMPLES, RUNS, SAMPLES
 
@@ -110,7 +106,8 @@ def study(
     rows.
     """
     from colme import plugins
-    from colme.studies.study import StudyExperiment, prepare
+    from colme.studies.question import prepare
+    from colme.studies.study import StudyExperiment
 
     plugins.search_in(Path.cwd())
     question = prepare(
@@ -141,85 +138,67 @@ def study(
         cluster=cluster,
     )
     if as_json:
-        typer.echo(json.dumps(outcome.result.as_plain(), allow_nan=False))
+        print_json(outcome.result.as_plain())
         return
     _print(outcome.result)
-    if outcome.files:
-        _plain_console().print(said(outcome), *map(str, outcome.files))
-
-
-def _plain_console() -> Console:
-    """Return a console for sentences, which shows text as it is."""
-    return Console(soft_wrap=True, highlight=False, markup=False)
+    print_files(outcome)
 
 
 def _print(result: "StudyResult") -> None:
-    from colme.studies import words as told
+    from colme.studies import result as told
 
-    console, plain = wide_console(), _plain_console()
-    plain.print(told.asked(result.question))
+    console = plain_console()
+    console.print(told.asked(result.question))
     for text in told.left_out(result.question, MOST_SITES):
-        plain.print(text)
+        console.print(text)
     for text in result.warnings:
-        plain.print("Warning:", text)
+        console.print("Warning:", text)
     show(console, _curves(result))
     for text in result.summary:
-        plain.print(text)
+        console.print(text)
     for curve in result.curves:
         if curve.algorithm == result.curves[0].algorithm:
             show(console, _sites(result, curve, told.label(curve)))
 
 
 def _curves(result: "StudyResult") -> Table:
-    from colme.studies.page import SHOWN
+    from colme.studies.result import SHOWN
 
     curves, samples = result.curves, result.curves[0].samples
     shown = [i for i, count in enumerate(samples) if count in SHOWN or i == len(samples) - 1]
     where = "at each site" if result.question.paces is None else "a site on average"
-    table = Table(title=f"Squared error / alone, after so many samples {where}")
-    for heading in ("algorithm", "epsilon", *(f"{samples[i]:,}" for i in shown)):
-        table.add_column(heading, justify="left" if heading == "algorithm" else "right")
-    for curve in curves:
-        table.add_row(
+    rows = (
+        [
             curve.algorithm,
             level(curve.epsilon),
             *(_ratio(curve.mse_over_local[i], curve.standard_error[i]) for i in shown),
-        )
-    return table
+        ]
+        for curve in curves
+    )
+    return table_of(
+        ("algorithm", "epsilon", *(f"{samples[i]:,}" for i in shown)),
+        rows,
+        title=f"Squared error / alone, after so many samples {where}",
+        text=("algorithm",),
+    )
 
 
 def _sites(result: "StudyResult", curve: "Curve", label: str) -> Table:
-    own = [
-        site
-        for site in result.sites
-        if (site.algorithm, site.epsilon) == (curve.algorithm, curve.epsilon)
-    ]
-    own = sorted((site for site in own if site.gain == site.gain), key=lambda site: -site.gain)
+    known = [site for site in result.sites_of(curve) if not isnan(site.gain)]
+    own = sorted(known, key=lambda site: -site.gain)
     most = MOST_SITES // 2
     shown = own if len(own) <= MOST_SITES else [*own[:most], None, *own[-most:]]
     few = "" if len(own) <= MOST_SITES else ", those that gain most and least"
-    table = Table(title=f"{label}{few}")
-    heads = (
-        "site",
-        "rows",
-        "samples",
-        "mean",
-        "alone",
-        "together",
-        "interval",
-        "gain",
-        "",
-        "class",
+    return table_of(
+        ("site", "rows", "samples", "mean", "alone", "together", "interval", "gain", "", "class"),
+        (["..."] if site is None else _cells(site) for site in shown),
+        title=f"{label}{few}",
+        text=("site", ""),
     )
-    for heading in heads:
-        table.add_column(heading, justify="left" if heading in ("site", "") else "right")
-    for site in shown:
-        table.add_row(*(["..."] if site is None else _cells(site)))
-    return table
 
 
 def _cells(site: "SiteResult") -> list[str]:
-    from colme.studies.page import number, percent
+    from colme.studies.result import number, percent
 
     return [
         site.site,

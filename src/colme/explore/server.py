@@ -8,11 +8,10 @@ from urllib.parse import parse_qsl
 
 import uvicorn
 from starlette.applications import Starlette
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route, WebSocketRoute
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp
 from starlette.websockets import WebSocket, WebSocketDisconnect
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
@@ -20,7 +19,8 @@ from colme.config import validated
 from colme.errors import ColmeError, ConfigError
 from colme.explore.choices import Choices, as_toml, fitted
 from colme.explore.session import Session
-from colme.pages.assets import HEADERS, Asset, assets, is_own_host, is_own_origin
+from colme.node.owner.gate import LocalOnly
+from colme.pages.assets import Asset, assets, is_own_origin
 
 HOST = "127.0.0.1"
 LARGEST_MESSAGE = 2**14
@@ -33,18 +33,18 @@ PAGE = "colme.explore"
 """The package that has the page's own files, in a folder `page`."""
 
 
-def explorer(port: int) -> Starlette:
-    """The application, for a server at this port of loopback."""
+def explorer() -> ASGIApp:
+    """Return the application, for a server on loopback."""
     routes = _Routes()
-    return Starlette(
+    pages = Starlette(
         routes=[
             Route("/", routes.page),
             Route("/scenario.toml", routes.scenario),
             Route("/{name:path}", routes.asset),
             WebSocketRoute("/socket", routes.socket),
-        ],
-        middleware=[Middleware(_Gate, port=port)],
+        ]
     )
+    return LocalOnly(pages)  # Around all of it, pages that do not exist included.
 
 
 class _Routes:
@@ -70,7 +70,10 @@ class _Routes:
         return Response(content, headers=named, media_type="application/toml")
 
     async def socket(self, socket: WebSocket) -> None:
-        """One page, for as long as it is open."""
+        """One page of this server, for as long as it is open."""
+        if not is_own_origin(socket.headers.get("origin"), socket.headers.get("host")):
+            await socket.close(1008)
+            return
         await socket.accept()
         if self._open >= MOST_PAGES:
             words = f"{MOST_PAGES} pages are open already: close one, then load this anew"
@@ -108,47 +111,6 @@ def _file(found: Asset) -> Response:
     return Response(found.content, headers={"Content-Type": found.media_type})
 
 
-class _Gate:
-    """Lets in who asked for this machine by its own name; sockets, those of our own page alone."""
-
-    def __init__(self, app: ASGIApp, port: int) -> None:
-        self._app = app
-        self._port = port
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await self._app(scope, receive, send)
-            return
-        headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
-        host = headers.get(b"host")
-        if not is_own_host(host, self._port):
-            words = f"Host: expected {HOST}:{self._port}, the address that was printed"
-            await self._refuse(words, scope, receive, send)
-        elif scope["type"] == "websocket" and not is_own_origin(headers.get(b"origin"), host):
-            await self._refuse("Origin: expected the page of this server", scope, receive, send)
-        else:
-            await self._app(scope, receive, _with_headers(send))
-
-    async def _refuse(self, words: str, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "websocket":
-            await receive()
-            await send({"type": "websocket.close", "code": 1008, "reason": words})
-        else:
-            await PlainTextResponse(words, 421)(scope, receive, _with_headers(send))
-
-
-def _with_headers(send: Send) -> Send:
-    """Every answer says what a browser may do with it."""
-    ours = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
-
-    async def sending(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            message = {**message, "headers": [*message.get("headers", []), *ours]}
-        await send(message)
-
-    return sending
-
-
 class ExplorerServer:
     """Bound when it is made, so that its address is known; `run` serves until it is interrupted."""
 
@@ -161,7 +123,7 @@ class ExplorerServer:
             raise ConfigError("port", port, expected) from None
         self.port: int = self._socket.getsockname()[1]
         config = uvicorn.Config(
-            explorer(self.port),
+            explorer(),
             ws=WebSocketsSansIOProtocol,  # by its class: a missing package shows at the start
             ws_max_size=LARGEST_MESSAGE,
             lifespan="off",

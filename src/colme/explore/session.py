@@ -1,22 +1,26 @@
-"""One open page: what it asks for, and what it is shown.
+"""One open page: what it asks for, and what it is shown of a network and of curves.
 
 It is shown plain data, fit for JSON: a number that is not finite is None.
 """
 
 import asyncio
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from math import isfinite
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from colme.config import validated
 from colme.errors import ColmeError, ConfigError
+from colme.experiment.folder import Arrays
+from colme.experiment.run import run
+from colme.experiment.statistics import BatchMean, FloatArray
 from colme.explore.choices import Choices, fitted
-from colme.explore.curves import Curves, DrawnCurve, Stopped, draw_growing
-from colme.explore.society import MOST_ROUNDS, Beliefs, Letter, Society
+from colme.explore.society import MOST_ROUNDS, Belief, Letter, Society
+from colme.sim.scenario import Scenario
+from colme.sim.simulation import Simulation
 
 Shown = Mapping[str, Any]
 
@@ -35,6 +39,16 @@ LETTERS_AT_ONCE = 40
 
 RELEASES_AT_ONCE = 6
 
+FEWEST = 3
+"""Batches with a band: that of two would be thirteen standard errors wide."""
+
+REFERENCES = {
+    "local": ("local_mse", "Local: everybody alone"),
+    "ideal": ("ideal", "Ideal of Proposition 3"),
+    "class-ideal": ("class_ideal_mse", "Ideal of the whole class"),
+}
+"""Curves that no algorithm has: their sums, and what they are called."""
+
 
 class Session:
     """Belongs to the loop it was made in. `shown` is what the page is to be told, in order."""
@@ -45,7 +59,6 @@ class Session:
         self._stop = threading.Event()
         self._number = 0
         self._society: Society | None = None
-        self._beliefs: Beliefs | None = None
         # Rounds are run in a thread: nobody changes the agents meanwhile.
         self._free = asyncio.Lock()
         self._playing: asyncio.Task[None] | None = None
@@ -103,14 +116,21 @@ class Session:
         self._number += 1
         async with self._free:
             society = await asyncio.to_thread(Society, found.choices)
-            self._society, self._beliefs, self._watched = society, Beliefs(society), None
+            self._society, self._watched = society, None
         self.shown.put_nowait(
             {
                 "type": "chosen",
                 "number": self._number,
-                "choices": _choices_shown(found.choices),
+                # As a link has them.
+                "choices": {name: str(value).removesuffix(".0") for name, value in found.choices},
                 "notes": found.notes,
-                "network": _network_shown(society),
+                # What stays as it is while it plays.
+                "network": {
+                    "edges": society.edges,
+                    "truth": society.truth.tolist(),
+                    "means": society.choices.means,
+                    "algorithm": society.choices.algorithm,
+                },
             }
         )
         self._show_frame()
@@ -125,7 +145,7 @@ class Session:
 
         try:
             with _ONE_AT_A_TIME:
-                draw_growing(choices.scenario(), stop, lambda curves: show(_curves_shown(curves)))
+                draw_growing(choices.scenario(), stop, show)
         except Stopped:
             pass
         except ColmeError as error:
@@ -139,11 +159,11 @@ class Session:
             began = self._loop.time()
             # A new society may come between two rounds, never within one.
             async with self._free:
-                society, beliefs = self._require_society()
+                society = self._require_society()
                 if society.round >= MOST_ROUNDS:
                     break
                 await asyncio.to_thread(society.run_round)
-                await asyncio.to_thread(beliefs.ask_some, ASKED_AT_ONCE)
+                await asyncio.to_thread(society.ask, ASKED_AT_ONCE)
                 self._show_frame()
             passed = self._loop.time() - began
             await asyncio.sleep(max(0.0, 1 / self._rate - passed))
@@ -160,26 +180,26 @@ class Session:
 
     async def _changed(self, change: Callable[[Society], None]) -> None:
         async with self._free:
-            society, beliefs = self._require_society()
+            society = self._require_society()
             await asyncio.to_thread(change, society)
-            await asyncio.to_thread(beliefs.ask_all)
+            await asyncio.to_thread(society.ask)
             self._show_frame()
 
-    def _require_society(self) -> tuple[Society, Beliefs]:
-        if self._society is None or self._beliefs is None:
+    def _require_society(self) -> Society:
+        if self._society is None:
             raise ConfigError("do", "something with the network", "choices first")
-        return self._society, self._beliefs
+        return self._society
 
     async def _look(self, asked: Mapping[str, Any]) -> None:
         self._watched = None if asked.get("agent") is None else self._agent(asked)
         before = asked.get("before")
-        if self._watched is not None and self._society is not None:
-            async with self._free:
-                self.shown.put_nowait(self._inside(before if isinstance(before, int) else None))
+        async with self._free:
+            self._show_inside(before if isinstance(before, int) else None)
 
-    def _inside(self, before: int | None) -> Shown:
-        assert self._watched is not None
-        return _inside_shown(*self._require_society(), self._watched, before)
+    def _show_inside(self, before: int | None = None) -> None:
+        if self._watched is not None:
+            shown = _inside_shown(self._require_society(), self._watched, before)
+            self.shown.put_nowait(shown)
 
     def _agent(self, asked: Mapping[str, Any]) -> int:
         agent = asked.get("agent")
@@ -189,9 +209,8 @@ class Session:
         return agent
 
     def _show_frame(self) -> None:
-        self.shown.put_nowait(_frame_shown(*self._require_society()))
-        if self._watched is not None:
-            self.shown.put_nowait(self._inside(None))
+        self.shown.put_nowait(_frame_shown(self._require_society()))
+        self._show_inside()
 
 
 def _rate(asked: object) -> float:
@@ -200,49 +219,7 @@ def _rate(asked: object) -> float:
     return float(asked)
 
 
-def _choices_shown(choices: Choices) -> dict[str, str]:
-    """As a link has them."""
-    return {name: str(value).removesuffix(".0") for name, value in choices.model_dump().items()}
-
-
-def _curves_shown(curves: Curves) -> dict[str, Any]:
-    """Errors, and errors as multiples of Local's."""
-    at = curves.rounds.tolist()
-    return {
-        "type": "curves",
-        "runs": curves.runs,
-        "of": curves.of,
-        "errors": [_curve(one, at) for one in curves.errors],
-        "harms": [_curve(one, at) for one in curves.harms],
-    }
-
-
-def _curve(curve: DrawnCurve, at: list[int]) -> dict[str, Any]:
-    shown = {"name": curve.name, "label": curve.label, "at": at, "value": _finite(curve.value)}
-    if curve.band is not None:
-        shown["low"], shown["high"] = map(_finite, curve.band)
-    return shown
-
-
-def _finite(values: NDArray[np.float64]) -> list[float | None]:
-    return [_or_none(value) for value in values.tolist()]
-
-
-def _or_none(value: float) -> float | None:
-    return value if isfinite(value) else None
-
-
-def _network_shown(society: Society) -> dict[str, Any]:
-    """What stays as it is while it plays."""
-    return {
-        "edges": society.edges,
-        "truth": society.truth.tolist(),
-        "means": society.choices.means,
-        "algorithm": society.choices.algorithm,
-    }
-
-
-def _frame_shown(society: Society, beliefs: Beliefs) -> dict[str, Any]:
+def _frame_shown(society: Society) -> dict[str, Any]:
     """How it stands after a round."""
     lit = [number for number, edge in enumerate(society.edges) if edge in society.crossed]
     cut = [number for number, edge in enumerate(society.edges) if edge in society.cut]
@@ -253,13 +230,12 @@ def _frame_shown(society: Society, beliefs: Beliefs) -> dict[str, Any]:
         "cut": cut,
         "away": sorted(society.away),
         "liars": sorted(society.liars),
-        "errors": beliefs.errors(),
-        "agents": [_belief(beliefs, a) for a in range(len(society.agents))],
+        "errors": society.errors(),
+        "agents": [_belief(belief) for belief in society.beliefs],
     }
 
 
-def _belief(beliefs: Beliefs, a: int) -> dict[str, Any] | None:
-    belief = beliefs.latest[a]
+def _belief(belief: Belief | None) -> dict[str, Any] | None:
     if belief is None:
         return None
     one = belief.estimate
@@ -274,11 +250,9 @@ def _belief(beliefs: Beliefs, a: int) -> dict[str, Any] | None:
     }
 
 
-def _inside_shown(
-    society: Society, beliefs: Beliefs, a: int, before: int | None = None
-) -> dict[str, Any]:
+def _inside_shown(society: Society, a: int, before: int | None) -> dict[str, Any]:
     """What leaves an agent, and what does not: its letters up to number `before`."""
-    letters = society.letters(a)
+    letters = society.letters[a]
     end = len(letters) if before is None else max(0, min(before, len(letters)))
     first = max(0, end - LETTERS_AT_ONCE)
     return {
@@ -288,14 +262,14 @@ def _inside_shown(
         "promise": society.promise(a),
         "truth": float(society.truth[a]),
         "exact": society.exact(a),
-        "belief": _belief(beliefs, a),
+        "belief": _belief(society.beliefs[a]),
         "away": a in society.away,
         "lies": a in society.liars,
         "neighbours": [int(peer) for peer in society.agents[a].settings.neighbours],
         "releases": _releases(letters),
         "all": len(letters),
         "first": first,
-        "letters": [_letter(one) for one in reversed(letters[first:end])],
+        "letters": [asdict(one) for one in reversed(letters[first:end])],
     }
 
 
@@ -303,11 +277,10 @@ def _releases(letters: list[Letter]) -> list[dict[str, Any]]:
     """What it told of its own data, the newest first, each once however often it was sent."""
     found: dict[int, dict[str, Any]] = {}
     for letter in reversed(letters):
-        said = letter.said
-        if said.released is not None and said.count not in found:
-            found[said.count] = {
-                "count": said.count,
-                "released": said.released,
+        if letter.released is not None and letter.count not in found:
+            found[letter.count] = {
+                "count": letter.count,
+                "released": letter.released,
                 "exact": letter.exact,
             }
         if len(found) == RELEASES_AT_ONCE:
@@ -315,11 +288,67 @@ def _releases(letters: list[Letter]) -> list[dict[str, Any]]:
     return list(found.values())
 
 
-def _letter(letter: Letter) -> dict[str, Any]:
+class Stopped(Exception):  # noqa: N818 (not an error)
+    """Ends a simulation whose curves nobody looks at any more."""
+
+
+def draw_growing(
+    scenario: Scenario, stop: threading.Event, show: Callable[[dict[str, Any]], None]
+) -> None:
+    """Show the curves of all runs so far, after each; raise `Stopped` soon after `stop` is set.
+
+    They are errors, and errors as multiples of Local's, as plain data for the page. A number that
+    is not finite is None.
+    """
+    simulation = Simulation(scenario)
+
+    def report(_: int) -> None:
+        if stop.is_set():
+            raise Stopped
+
+    def finished(parts: Sequence[Arrays]) -> None:
+        report(0)
+        show(_curves(simulation, parts))
+
+    run(simulation, threads=1, report=report, finished=finished)
+
+
+def _curves(simulation: Simulation, parts: Sequence[Arrays]) -> dict[str, Any]:
+    recorded = simulation.prepared(0).recorded
+    sums = {name: np.array([part[name] for part in parts]) for name in parts[0]}
+    sums["ideal"] = sums["ideal"][:, None] / recorded
+    runs, local = sums["runs"], sums["local_mse"]
+    labels = [table.label for table in simulation.scenario.algorithms]
+    errors = {name: (sums["mse"][:, number], name) for number, name in enumerate(labels)}
+    errors |= {name: (sums[of], label) for name, (of, label) in REFERENCES.items()}
+
+    def drawn(name: str, below: FloatArray) -> dict[str, Any]:
+        above, label = errors[name]
+        values = _values_shown(BatchMean(above, below))
+        return {"name": name, "label": label, "at": recorded.tolist(), **values}
+
     return {
-        "round": letter.round,
-        "to": letter.to,
-        "words": letter.said.words,
-        "released": letter.said.released,
-        "exact": letter.exact,
+        "type": "curves",
+        "runs": int(runs.sum()),
+        "of": simulation.scenario.runs,
+        "errors": [drawn(name, runs) for name in errors],
+        "harms": [drawn(name, local) for name in errors if name != "local"],
     }
+
+
+def _values_shown(mean: BatchMean) -> dict[str, list[float | None]]:
+    """Return a curve and, from `FEWEST` batches on, its band."""
+    shown = {"value": mean.value}
+    if len(mean.above) >= FEWEST:
+        shown["low"], shown["high"] = band(mean.value, mean.margin)
+    return {
+        name: [value if isfinite(value) else None for value in values.tolist()]
+        for name, values in shown.items()
+    }
+
+
+def band(value: FloatArray, margin: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return an interval as a factor to both sides, for a log axis: no error is below 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        factor = np.exp(margin / value)
+    return value / factor, value * factor

@@ -5,7 +5,7 @@ Every message that leaves an agent is stored in words, beside the exact mean tha
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 import numpy as np
@@ -24,6 +24,7 @@ from colme.protocol.events import Begin, Deadline, Effects, Estimate, Received, 
 from colme.protocol.messages import ConsensusMessage, Message, ReleaseMessage, SizeMessage
 from colme.protocol.relay import BoardAlgorithm
 from colme.protocol.rounds.state import Phase
+from colme.sim.engines.relay.boards import hops
 
 MOST_ROUNDS = 2000
 """Every message is kept, to be looked at: with sixty agents in rounds these are 360,000."""
@@ -34,13 +35,11 @@ Edge = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a message says."""
+    """What a message says: see `Letter`."""
 
     words: str
     released: float | None = None
-    """The sender's own released mean, where the message has it."""
     count: int = 0
-    """The samples that it is of: the first so many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,25 +48,22 @@ class Letter:
 
     round: int
     to: tuple[str, ...]
-    said: Said
+    words: str
+    released: float | None
+    """The sender's own released mean, where the message has it."""
+    count: int
+    """The samples that it is of: the first so many."""
     exact: float | None
     """The mean of the same samples without noise, which stays inside; None where none is told."""
 
 
-@dataclass(slots=True)
-class _Inside:
-    """What an agent's owner knows, and nobody else."""
+@dataclass(frozen=True, slots=True)
+class Belief:
+    """What one agent answers, and the class that its answer rests on. None of it is ever sent."""
 
-    totals: list[float] = field(default_factory=lambda: [0.0])
-    """Of the first 0, 1, 2 ... samples."""
-    letters: list[Letter] = field(default_factory=list)
-
-    @property
-    def count(self) -> int:
-        return len(self.totals) - 1
-
-    def exact(self, count: int) -> float | None:
-        return self.totals[count] / count if count else None
+    estimate: Estimate
+    centre: float | None
+    """The mean of the class that the answer rests on; None where it is the agent's own alone."""
 
 
 class Society:
@@ -80,9 +76,8 @@ class Society:
         graph = replace(drawn, labels=None)  # Agents are numbers here, on a grid, too.
         self.classes = self.choices.members
         self.truth = np.asarray(self.choices.means)[self.classes]
-        self.edges: list[Edge] = [
-            (a, b) for a in range(graph.agents) for b in graph.neighbours(a).tolist() if a < b
-        ]
+        self.edges: list[Edge] = graph.edges
+        self._graph = graph
         self.round = 0
         self.away: set[int] = set()
         self.liars: set[int] = set()
@@ -98,7 +93,14 @@ class Society:
         self.agents: list[Agent] = [network.agents[str(a)] for a in range(graph.agents)]
         self._origins = {agent.settings.origin: agent.settings.name for agent in self.agents}
         self._in_rounds = self.choices.algorithm == "paper"
-        self._inside = [_Inside() for _ in self.agents]
+        self._totals = [[0.0] for _ in self.agents]
+        """Of each agent's first 0, 1, 2 ... samples, which its owner alone knows."""
+        self.letters: list[list[Letter]] = [[] for _ in self.agents]
+        """All that left each agent, the first first."""
+        self.beliefs: list[Belief | None] = [None] * graph.agents
+        """Everybody's latest. With relay an answer takes milliseconds: not all are asked often."""
+        self._warm: list[object] = [None] * graph.agents
+        self._turn = 0
         self._in_flight: deque[tuple[int, int, Message]] = deque()
 
     def run_round(self) -> None:
@@ -129,8 +131,7 @@ class Society:
             lo, hi = self.choices.common_bounds
             sample = hi if self.truth[a] < (lo + hi) / 2 else lo
         self.agents[a].observe(sample)
-        totals = self._inside[a].totals
-        totals.append(totals[-1] + sample)
+        self._totals[a].append(self._totals[a][-1] + sample)
 
     def _stuck(self, present: Iterable[int]) -> list[int]:
         """Who waits for somebody who does not answer; of these, who waits longest."""
@@ -143,13 +144,20 @@ class Society:
     def _post(self, a: int, effects: Effects) -> None:
         if not effects.send:
             return
-        inside, together = self._inside[a], dict[Said, list[str]]()
+        together: dict[Said, list[str]] = {}
         for receiver, message in effects.send:
             self._in_flight.append((a, int(receiver), message))
             one = said(message, str(a), self._origins)
             together.setdefault(one, []).append(receiver)
-        inside.letters += [
-            Letter(self.round, tuple(to), one, inside.exact(one.count))
+        self.letters[a] += [
+            Letter(
+                round=self.round,
+                to=tuple(to),
+                words=one.words,
+                released=one.released,
+                count=one.count,
+                exact=self._mean_of_first(a, one.count),
+            )
             for one, to in together.items()
         ]
 
@@ -180,26 +188,10 @@ class Society:
             healed, self.cut = self.cut, set()
             self._reunite(healed)
             return
-        half = self._half()
+        # Agents that are near each other: those nearest to the first.
+        near = np.argsort(hops(self._graph, np.array([0]))[0], kind="stable")
+        half = set(near[: len(near) // 2].tolist())
         self.cut = {edge for edge in self.edges if (edge[0] in half) != (edge[1] in half)}
-
-    def _half(self) -> set[int]:
-        """Agents that are near each other: found step by step from the first."""
-        neighbours: dict[int, list[int]] = {a: [] for a in range(len(self.agents))}
-        for a, b in self.edges:
-            neighbours[a].append(b)
-            neighbours[b].append(a)
-        found: set[int] = set()
-        ahead: deque[int] = deque()
-        for start in range(len(self.agents)):  # Whoever nobody leads to comes by number.
-            ahead.append(start)
-            while ahead and len(found) < len(self.agents) // 2:
-                a = ahead.popleft()
-                if a not in found:
-                    found.add(a)
-                    ahead.extend(neighbours[a])
-            ahead.clear()
-        return found
 
     def _reunite(self, edges: Iterable[Edge]) -> None:
         for a, b in edges:
@@ -207,17 +199,47 @@ class Society:
                 self.agents[a].step(Returned(str(b)))
                 self.agents[b].step(Returned(str(a)))
 
-    def letters(self, a: int) -> list[Letter]:
-        """All that left an agent, the first first."""
-        return self._inside[a].letters
-
     def promise(self, a: int) -> str:
         """The privacy of an agent's samples, in words."""
         return Ledger.of(self.agents[a]).describe()
 
     def exact(self, a: int) -> float | None:
         """The mean of its samples, which stays inside; None before the first."""
-        return self._inside[a].exact(self._inside[a].count)
+        return self._mean_of_first(a, len(self._totals[a]) - 1)
+
+    def _mean_of_first(self, a: int, count: int) -> float | None:
+        return self._totals[a][count] / count if count else None
+
+    def ask(self, count: int | None = None) -> None:
+        """Ask so many agents for their answer, in turn; all of them if no count is given."""
+        agents = len(self.agents)
+        for _ in range(agents if count is None else min(count, agents)):
+            a, self._turn = self._turn, (self._turn + 1) % agents
+            if a not in self.away and self.exact(a) is not None:
+                self.beliefs[a] = self._asked(a)
+
+    def _asked(self, a: int) -> Belief:
+        agent = self.agents[a]
+        algorithm = agent.settings.algorithm
+        if isinstance(algorithm, BoardAlgorithm):
+            estimate, learned = algorithm.answer(agent.boards.evidence, self._warm[a])
+            self._warm[a] = learned
+            centre = _nearest(learned, estimate, agent)
+        else:
+            estimate, centre = agent.estimate, agent.consensus
+        return Belief(estimate, centre if estimate.collaborative else None)
+
+    def errors(self) -> tuple[float, float] | None:
+        """Root mean squared, over honest agents that are there: together, and alone."""
+        off = [
+            (belief.estimate.value - self.truth[a], belief.estimate.alone - self.truth[a])
+            for a, belief in enumerate(self.beliefs)
+            if belief is not None and a not in self.away | self.liars
+        ]
+        if not off:
+            return None
+        together, alone = np.sqrt(np.mean(np.square(off), axis=0)).tolist()
+        return together, alone
 
 
 def _edge(a: int, b: int) -> Edge:
@@ -254,65 +276,6 @@ def _records(entries: tuple[object, ...], sender: str, names: Mapping[str, str])
         return Said(passed_on or "a proof that somebody signed two records")
     mine = f"its record, the released mean of {own.count} samples"
     return Said(f"{mine}; {passed_on}" if passed_on else mine, own.mean, own.count)
-
-
-@dataclass(frozen=True, slots=True)
-class Belief:
-    """What one agent answers, and the class that its answer rests on. None of it is ever sent."""
-
-    estimate: Estimate
-    centre: float | None
-    """The mean of the class that the answer rests on; None where it is the agent's own alone."""
-
-
-class Beliefs:
-    """Everybody's latest. With relay an answer takes milliseconds: not all are asked each time."""
-
-    def __init__(self, society: Society) -> None:
-        self._society = society
-        self._warm: list[object] = [None] * len(society.agents)
-        self._turn = 0
-        self.latest: list[Belief | None] = [None] * len(society.agents)
-
-    def ask_all(self) -> None:
-        """Everybody who is there."""
-        self.ask_some(len(self._society.agents))
-
-    def ask_some(self, count: int) -> None:
-        """So many of them, in turn."""
-        agents = len(self._society.agents)
-        for _ in range(min(count, agents)):
-            self.ask(self._turn)
-            self._turn = (self._turn + 1) % agents
-
-    def ask(self, a: int) -> None:
-        """One, if it is there and has a sample."""
-        society = self._society
-        if a in society.away or society.exact(a) is None:
-            return
-        agent = society.agents[a]
-        algorithm = agent.settings.algorithm
-        if isinstance(algorithm, BoardAlgorithm):
-            estimate, learned = algorithm.answer(agent.boards.evidence, self._warm[a])
-            self._warm[a] = learned
-            centre = _nearest(learned, estimate, agent)
-        else:
-            estimate, centre = agent.estimate, agent.consensus
-        self.latest[a] = Belief(estimate, centre if estimate.collaborative else None)
-
-    def errors(self) -> tuple[float, float] | None:
-        """Root mean squared, over honest agents that are there: together, and alone."""
-        society = self._society
-        asked = [
-            (belief.estimate, float(society.truth[a]))
-            for a, belief in enumerate(self.latest)
-            if belief is not None and a not in society.away | society.liars
-        ]
-        if not asked:
-            return None
-        together = [(one.value - truth) ** 2 for one, truth in asked]
-        alone = [(one.alone - truth) ** 2 for one, truth in asked]
-        return float(np.mean(together)) ** 0.5, float(np.mean(alone)) ** 0.5
 
 
 def _nearest(learned: object, estimate: Estimate, agent: Agent) -> float | None:

@@ -2,7 +2,7 @@
 
 - `tables.posterior`: one owner's answer from records, the public function; `answers.answers`: many
   owners' answers from arrays, and how it works.
-- `mixture.fit` learns the prior, by `em`, on cells of `binning`; `posterior.moments` uses it.
+- `mixture.fit` learns the prior, by `em`; `posterior.moments` uses it.
 - `robust`: statistics that few dishonest agents can't move. `obstacles`: why an answer is alone.
 - `tuning`: every number that was chosen, with its reason. `compiled`: numba, if it is in use.
 """

@@ -87,21 +87,14 @@ def own_error(variance: Floats, count: Floats, known: NDArray[np.bool_], mean: f
 
 
 def released_variances(
-    square: Floats,
-    offset: Floats,
-    *,
-    data: Floats,
-    noise: Floats,
-    square_data: Floats,
-    square_noise: Floats,
-    half_range: Floats,
-    tuning: Tuning = TUNING,
+    square: Floats, offset: Floats, made_of: Floats, half_range: Floats, tuning: Tuning = TUNING
 ) -> tuple[Floats, Floats]:
     """Return raw variances and their errors, from means and squares about the bounds' midpoint.
 
-    `data` to `square_noise` are those of a `Blend`. A mean's own variance is missing from the
+    `made_of` [4, records] are the shares of a `Blend`. A mean's own variance is missing from the
     difference: `data` of the variance asked for, and the noise.
     """
+    data, noise, square_data, square_noise = made_of
     cap = half_range * half_range
     of_noise = noise * cap
     raw = (square - offset * offset + of_noise) / np.maximum(1 - data, tuning.least_left)

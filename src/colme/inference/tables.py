@@ -124,18 +124,13 @@ def releases(
         mean=np.array([record.mean for record in records]),
         square=np.array([_or_nan(record.square) for record in records]),
         variance=np.array([_or_nan(record.variance) for record in records]),
-        made_of=np.array([shares(one) for one in blends]).reshape(-1, 4).T,
+        made_of=np.array([one.shares for one in blends]).reshape(-1, 4).T,
         half_range=(bounds[:, 1] - bounds[:, 0]) / 2,
         midpoint=bounds.mean(axis=1),
         origin=origin,
         unit=unit,
         tuning=tuning,
     )
-
-
-def shares(one: Blend) -> tuple[float, float, float, float]:
-    """Return the four numbers that say how precise a release is."""
-    return one.data, one.noise, one.square_data, one.square_noise
 
 
 def tabulated(
@@ -152,11 +147,10 @@ def tabulated(
 ) -> Releases:
     """Make a table of what records say: `square` or a declared `variance`, NaN for the other.
 
-    `made_of` [4, records]: the `shares` that they are believed to have.
+    `made_of` [4, records]: the `Blend.shares` that they are believed to have.
     """
     farthest = tuning.farthest_mean * half_range
     offset = np.clip(mean - midpoint, -farthest, farthest)
-    data, noise, square_data, square_noise = made_of
     error = np.zeros(mean.size)
     released = np.isnan(variance)
     if released.any():
@@ -164,17 +158,14 @@ def tabulated(
         variance[released], error[released] = released_variances(
             square[released],
             offset[released],
-            data=data[released],
-            noise=noise[released],
-            square_data=square_data[released],
-            square_noise=square_noise[released],
-            half_range=half_range[released],
-            tuning=tuning,
+            made_of[:, released],
+            half_range[released],
+            tuning,
         )
     return Releases(
         x=midpoint + offset,
-        data=data,
-        noise=noise,
+        data=made_of[0],
+        noise=made_of[1],
         half_range=half_range,
         variance=variance,
         error=error,

@@ -5,20 +5,21 @@ Every open file and every connection takes a descriptor, and a process has only 
 """
 
 import os
+import resource
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from colme.errors import IdentityError
+
 FOLDER_MODE, FILE_MODE = 0o700, 0o600
 WRITABLE_BY_OTHERS, OPEN_TO_OTHERS = 0o022, 0o077
 ROOT = 0
 
-_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)
+_READ = os.O_RDONLY | os.O_NONBLOCK
 """At once: to open a pipe in a file's place would wait for its writer."""
-_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
-_KNOWS_OWNERS = hasattr(os, "geteuid")
 
 
 class Exposed(Exception):  # noqa: N818 (it reads as what it is)
@@ -28,6 +29,17 @@ class Exposed(Exception):  # noqa: N818 (it reads as what it is)
         super().__init__(path, seen, remedy)
         self.seen = f"{path}: {seen}"
         self.remedy = remedy
+
+
+@contextmanager
+def usable(field: str, path: Path, expected: str) -> Iterator[None]:
+    """Turn what is wrong with a file of an identity into an error that names the remedy."""
+    try:
+        yield
+    except Exposed as error:
+        raise IdentityError(field, error.seen, error.remedy) from None
+    except OSError as error:
+        raise IdentityError(field, str(path), f"{expected} ({error.strerror})") from None
 
 
 def make_own_folder(folder: Path) -> None:
@@ -46,9 +58,29 @@ def made_own_file(path: Path) -> int:
     """A descriptor of a new file, its owner's alone whatever the umask; FileExistsError if there
     is anything of that name, a link too."""
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, FILE_MODE)
-    if _KNOWS_OWNERS:
-        os.fchmod(file, FILE_MODE)
+    os.fchmod(file, FILE_MODE)
     return file
+
+
+def replace(path: Path, content: bytes, *, mode: int = FILE_MODE) -> None:
+    """Write a file whole or not at all. Before it has all, nobody but its owner can read it."""
+    partial = path.with_name(f"{path.name}.partial")
+    partial.unlink(missing_ok=True)  # of a process that was killed
+    with open(made_own_file(partial), "wb") as file:
+        try:
+            file.write(content)
+            file.flush()
+            os.fchmod(file.fileno(), mode)
+            os.fsync(file.fileno())
+            partial.rename(path)
+        except OSError:
+            partial.unlink()
+            raise
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
 
 
 def require_own_folder(folder: Path) -> None:
@@ -59,7 +91,7 @@ def require_own_folder(folder: Path) -> None:
     if not stat.S_ISDIR(found.st_mode):
         raise Exposed(folder, "a file", "a folder, or a path where none is yet")
     _require_own(folder, found)
-    if _are_allowed(WRITABLE_BY_OTHERS, found):
+    if found.st_mode & WRITABLE_BY_OTHERS:
         seen = f"mode {stat.S_IMODE(found.st_mode):o}, others may write in it"
         raise Exposed(folder, seen, f"a folder that is its owner's alone: chmod 700 {folder}")
 
@@ -74,7 +106,7 @@ def require_own_file(path: Path) -> None:
 
 def read_secret(path: Path) -> bytes:
     """The content of a file that is its owner's alone, and no link to one."""
-    with _opened(path, _READ | _NO_LINK) as file:
+    with _opened(path, _READ | os.O_NOFOLLOW) as file:
         _require_secret(path, os.fstat(file.fileno()))
         _require_no_exchange(path)
         return file.read()
@@ -87,7 +119,7 @@ def read_unforged(path: Path) -> bytes:
         _require_regular(path, found)
         if found.st_uid != ROOT:
             _require_own(path, found)
-        if _are_allowed(WRITABLE_BY_OTHERS, found):
+        if found.st_mode & WRITABLE_BY_OTHERS:
             seen = f"mode {stat.S_IMODE(found.st_mode):o}, others may write to it"
             raise Exposed(path, seen, f"a file that only its owner can write: chmod go-w {path}")
         _require_no_exchange(path)
@@ -109,7 +141,7 @@ def _opened(path: Path, flags: int) -> Iterator[BinaryIO]:
 def _require_secret(path: Path, found: os.stat_result) -> None:
     _require_regular(path, found)
     _require_own(path, found)
-    if _are_allowed(OPEN_TO_OTHERS, found):
+    if found.st_mode & OPEN_TO_OTHERS:
         seen = f"mode {stat.S_IMODE(found.st_mode):o}, open to others"
         remedy = f"a file that only its owner can read or write: chmod 600 {path}"
         raise Exposed(path, seen, remedy)
@@ -123,7 +155,7 @@ def _require_regular(path: Path, found: os.stat_result) -> None:
 
 
 def _require_own(path: Path, found: os.stat_result) -> None:
-    if not _KNOWS_OWNERS or found.st_uid == os.geteuid():
+    if found.st_uid == os.geteuid():
         return
     # Root too: what lies in another user's folder is as that user pleases.
     seen = f"it belongs to user {found.st_uid}, and this process to user {os.geteuid()}"
@@ -139,22 +171,13 @@ def _require_no_exchange(path: Path) -> None:
     folder = path.absolute().parent
     found = os.stat(folder)
     # In a sticky folder one may remove only one's own.
-    if not _are_allowed(WRITABLE_BY_OTHERS, found) or found.st_mode & stat.S_ISVTX:
+    if not found.st_mode & WRITABLE_BY_OTHERS or found.st_mode & stat.S_ISVTX:
         return
     if not os.statvfs(folder).f_flag & os.ST_RDONLY:
         seen = f"in a folder of mode {stat.S_IMODE(found.st_mode):o}, others may replace it"
         remedy = f"a folder in which only its owner can write: chmod go-w {folder}"
         raise Exposed(path, seen, remedy)
 
-
-def _are_allowed(bits: int, found: os.stat_result) -> bool:
-    return _KNOWS_OWNERS and bool(found.st_mode & bits)
-
-
-try:
-    import resource
-except ImportError:  # Windows has no such limit.
-    resource = None  # type: ignore[assignment]
 
 ENOUGH = 2**16
 """More than a node ever uses; some systems allow a billion, which costs some libraries time."""
@@ -163,8 +186,6 @@ FEWEST = 8
 
 def raise_limit() -> None:
     """Let this process have as many as it may, up to enough."""
-    if resource is None:
-        return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = ENOUGH if hard == resource.RLIM_INFINITY else min(ENOUGH, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -177,7 +198,5 @@ def bearable(most: int) -> int:
 
     A node has two ports; the other half is for its files, its own calls and what is being accepted.
     """
-    if resource is None:
-        return most
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return most if soft == resource.RLIM_INFINITY else min(most, max(FEWEST, soft // 4))

@@ -4,7 +4,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -60,11 +60,6 @@ class Plan:
     """Samples are what is written to `SAMPLES` beside each configuration, not made up by nodes."""
 
     def __post_init__(self) -> None:
-        if not 0 <= self.degree < self.agents:
-            raise ConfigError("--degree", self.degree, f"at most {self.agents - 1}, below --agents")
-        if self.agents * self.degree % 2:
-            expected = "an even product of --agents and --degree: every edge has two ends"
-            raise ConfigError("--degree", self.degree, expected)
         if self.algorithm not in ALGORITHMS:
             known = [*ALIASES, *ALGORITHMS]
             raise ConfigError("--algorithm", self.algorithm, one_of(self.algorithm, known))
@@ -130,8 +125,7 @@ def prepare(plan: Plan, folder: Path) -> list[Member]:
         raise ConfigError("--out", str(folder), "a new or empty folder")
     for name in names:
         Identity.create(name, folder / name / "identity", now=datetime.now(UTC))
-    with _free_ports(2 * plan.agents) as ports:
-        pass
+    ports = _free_ports(2 * plan.agents)
     members = []
     for a, name in enumerate(names):
         fields = _configuration(plan, a, truth[a], ports, graph.neighbours(a).tolist())
@@ -179,12 +173,27 @@ def _source(plan: Plan, agent: int, mean: float) -> dict[str, Any]:
     return {"kind": "synthetic", **made_up, **noise}
 
 
-@contextmanager
-def _free_ports(count: int) -> Iterator[list[int]]:
+def _free_ports(count: int) -> list[int]:
     """Ports that nobody listens at; held together, so that no two are the same."""
     with ExitStack() as held:
         sockets = [held.enter_context(create_server(("127.0.0.1", 0))) for _ in range(count)]
-        yield [one.getsockname()[1] for one in sockets]
+        return [one.getsockname()[1] for one in sockets]
+
+
+def ask(member: Member, *, at_rest: bool) -> Sight:
+    """Ask a node as its owner does; it may not have started yet.
+
+    From a board it is no small thing to compute an answer, and it begins where the last one ended:
+    asked for once, at rest, it is what agents in memory answer.
+    """
+    status = estimate = None
+    # Its owner's side may not be there yet, or no more.
+    with suppress(NodeError):
+        client = OwnerClient(member.config)
+        status = client.status()
+        if status.board is None or at_rest:
+            estimate = client.estimate()
+    return Sight(member=member, status=status, estimate=estimate)
 
 
 class Fleet:
@@ -193,7 +202,6 @@ class Fleet:
     def __init__(self, members: Sequence[Member]) -> None:
         self.members = members
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
-        self._clients: dict[str, OwnerClient] = {}
 
     def __enter__(self) -> "Fleet":
         # To end the command must end its nodes, too.
@@ -233,24 +241,11 @@ class Fleet:
 
     def look(self, *, at_rest: bool = False) -> list[Sight]:
         """All nodes as they are now; a NodeError if one has ended."""
-        return [self._look_at(member, at_rest) for member in self.members]
-
-    def _look_at(self, member: Member, at_rest: bool) -> Sight:
-        code = self._processes[member.name].poll()
-        if code is not None:
-            raise NodeError(member.name, f"exit code {code}: {_last_line(member)}", "it to run")
-        try:
-            client = self._clients.get(member.name) or OwnerClient(member.config)
-            self._clients[member.name] = client
-            status = client.status()
-            # From a board it is no small thing to compute, and begins where the last one ended:
-            # asked for once, at rest, it is what agents in memory answer.
-            asked = status.board is None or at_rest
-            return Sight(
-                member=member, status=status, estimate=client.estimate() if asked else None
-            )
-        except NodeError:  # Its owner's side is not there yet.
-            return Sight(member=member, status=None, estimate=None)
+        for member in self.members:
+            code = self.process(member).poll()
+            if code is not None:
+                raise NodeError(member.name, f"exit code {code}: {_last_line(member)}", "it to run")
+        return [ask(member, at_rest=at_rest) for member in self.members]
 
     def watch(self) -> Iterator[list[Sight]]:
         """Looks from now until the last round of all has ended."""
@@ -294,20 +289,20 @@ def outcome(sights: Sequence[Sight], rounds: int) -> Outcome:
     agents = []
     began, ended = [], []
     for sight in sights:
-        status = sight.status
+        status, estimate = sight.status, sight.estimate
         assert status is not None
         assert status.began is not None
         assert status.ended is not None
-        assert sight.estimate is not None
+        assert estimate is not None
         began.append(status.began)
         ended.append(status.ended)
         agents.append(
             {
                 "name": sight.member.name,
                 "truth": sight.member.truth,
-                **{name: sight.estimate[name] for name in ("value", "low", "high", "alone")},
+                **{name: estimate[name] for name in ("value", "low", "high", "alone")},
                 "class_size": status.class_size,
-                "records": sight.estimate["records"],
+                "records": estimate["records"],
                 "rounds": sight.round,
             }
         )

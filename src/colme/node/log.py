@@ -10,12 +10,14 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from queue import Empty, Full, Queue
+from logging.handlers import QueueHandler
+from math import inf
+from queue import SimpleQueue
 from threading import Lock, Thread
 from traceback import extract_tb
-from typing import NoReturn, Self
 
 import structlog
+from structlog.stdlib import filter_by_level
 from structlog.typing import EventDict, FilteringBoundLogger, Processor, WrappedLogger
 
 from colme.node import config
@@ -41,56 +43,38 @@ def write_line(line: str) -> None:
             rest = rest[os.write(descriptor, rest) :]
 
 
-class Outlet:
-    """Writes lines to standard error in a thread of its own, while it is open.
+class _AtOnce(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        write_line(record.getMessage())
 
-    Whoever reads them slowly holds up nobody.
 
-    Once it has caught up after some were dropped, `resumed` is told how many.
-    """
+class _Waiting(QueueHandler):
+    """Lines that wait for a thread. If too many wait, the next are dropped and counted."""
 
-    def __init__(self, resumed: Callable[[int], None]) -> None:
+    def __init__(self) -> None:
+        # Without a limit of its own: the line that ends the thread must always find room.
+        self.lines: SimpleQueue[logging.LogRecord | None] = SimpleQueue()
+        super().__init__(self.lines)
         self.dropped = 0
-        """In all."""
-        self._untold = 0
-        self._resumed = resumed
-        self._lines: Queue[str | None] = Queue(MOST_LINES)
-        # A daemon: a reader that never reads again must not keep the process alive.
-        self._thread = Thread(target=self._run, name="log", daemon=True)
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        try:
-            self._lines.put(None, timeout=SECONDS_TO_END)
-        except Full:
-            # Nobody reads: what waits is given up, so that the thread ends with the line it is at.
-            with suppress(Empty):
-                while True:
-                    self._lines.get_nowait()
-            self._lines.put(None)
-        self._thread.join(SECONDS_TO_END)
-
-    def put(self, line: str) -> None:
-        """Write a line soon, or drop it; never wait."""
-        try:
-            self._lines.put_nowait(line)
-        except Full:
+    def enqueue(self, record: logging.LogRecord) -> None:
+        if self.lines.qsize() < MOST_LINES:
+            self.lines.put(record)
+        else:
             self.dropped += 1
-            self._untold += 1
 
-    def _run(self) -> None:
-        while (line := self._lines.get()) is not None:
-            write_line(line)
-            untold = self._untold
-            if untold and self._lines.empty():
-                self._untold -= untold
-                self._resumed(untold)
+    def write_all(self) -> None:
+        """Write lines until None comes. Once all are written, say how many were dropped."""
+        told = 0
+        while (record := self.lines.get()) is not None:
+            write_line(record.getMessage())
+            dropped = self.dropped
+            if dropped > told and self.lines.empty():
+                what = "lines of this log were dropped: nobody read"
+                _bound(_UNTHROTTLED).warning(what, count=dropped - told)
+                told = dropped
 
 
-LEVELS = ("debug", "info", "warning", "error")
 LONGEST = 4000
 """Characters of a field: what others say may be quoted in it."""
 LIBRARIES = ("asyncio", "grpc")
@@ -111,62 +95,46 @@ class Throttle:
         self._clock = clock
         self._seconds = seconds
         self._peers = peers
-        self._passed: dict[_Key, float] = {}
-        self._left_out: dict[_Key, int] = {}
+        self._seen: dict[_Key, tuple[float, int]] = {}
+        """When an event passed last, and how many did not since: the first of it passed first."""
         self._lock = Lock()
 
     def __call__(self, _logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
         """The event as it is, or with `left_out`; structlog.DropEvent if it came too soon."""
-        with self._lock:
-            return self._passed_or_counted(event, self._clock())
-
-    def _passed_or_counted(self, event: EventDict, now: float) -> EventDict:
         # A reason is a word; where there is none, why is of this node's own making.
         what = (event["event"], event.get("reason", event.get("why")))
-        key = self._place_of((event.get("node"), what, event.get("peer")), now)
-        if key in self._passed and now - self._passed[key] < self._seconds:
-            self._left_out[key] = self._left_out.get(key, 0) + 1
-            raise structlog.DropEvent
-        # Taken out and put back at the end: the first of the dictionary is the oldest.
-        self._passed.pop(key, None)
-        self._passed[key] = now
-        if left_out := self._left_out.pop(key, 0):
+        with self._lock:
+            now = self._clock()
+            key = self._place_of((event.get("node"), what, event.get("peer")), now)
+            passed, left_out = self._seen.get(key, (-inf, 0))
+            if now - passed < self._seconds:
+                self._seen[key] = passed, left_out + 1
+                raise structlog.DropEvent
+            # Taken out and put back at the end: the first of the dictionary is the oldest.
+            self._seen.pop(key, None)
+            self._seen[key] = now, 0
+        if left_out:
             event["left_out"] = left_out
         return event
 
     def _place_of(self, key: _Key, now: float) -> _Key:
-        shared = (key[0], key[1], None)
-        if key in self._passed or len(self._passed) < self._peers:
+        if key in self._seen or len(self._seen) < self._peers:
             return key
-        oldest = next(iter(self._passed))
-        if oldest == shared or now - self._passed[oldest] < self._seconds:
+        shared = (key[0], key[1], None)
+        oldest, (passed, _) = next(iter(self._seen.items()))
+        if oldest == shared or now - passed < self._seconds:
             return shared
-        del self._passed[oldest]
-        self._left_out.pop(oldest, None)
+        del self._seen[oldest]
         return key
 
 
-class _StandardError:
-    """Writes at once, or leaves it to a thread where one runs."""
+_LINES = logging.Logger("colme.node")
+"""Takes lines as they are printed. It is in no hierarchy: other logging does not reach it."""
+_LINES.disabled = True
+_LINES.addHandler(_AtOnce())
 
-    outlet: Outlet | None = None
-
-    def write(self, line: str) -> None:
-        if self.outlet is None:
-            write_line(line)
-        else:
-            self.outlet.put(line)
-
-    debug = info = warning = error = critical = write
-
-
-def _silent(_logger: WrappedLogger, _method: str, _event: EventDict) -> NoReturn:
-    raise structlog.DropEvent
-
-
-_STANDARD_ERROR = _StandardError()
-_PIPELINE: list[Processor] = [_silent]
-_UNTHROTTLED: list[Processor] = [_silent]
+_PIPELINE: list[Processor] = [filter_by_level]
+_UNTHROTTLED: list[Processor] = []
 
 
 @contextmanager
@@ -175,21 +143,22 @@ def in_a_thread() -> Iterator[Callable[[str], None]]:
 
     A reader that stops reading costs lines then, and nothing else.
     """
-    with Outlet(_resumed) as outlet:
-        _STANDARD_ERROR.outlet = outlet
-        try:
-            yield outlet.put
-        finally:
-            _STANDARD_ERROR.outlet = None
+    waiting, before = _Waiting(), _LINES.handlers
+    # Not a QueueListener: its end waits for a reader that never reads again. A daemon does not.
+    thread = Thread(target=waiting.write_all, name="log", daemon=True)
+    thread.start()
+    _LINES.handlers = [waiting]
+    try:
+        yield _LINES.critical
+    finally:
+        _LINES.handlers = before
+        waiting.lines.put(None)
+        thread.join(SECONDS_TO_END)
 
 
 def lines_dropped() -> int:
     """Of the log, since nobody read them in time."""
-    return 0 if _STANDARD_ERROR.outlet is None else _STANDARD_ERROR.outlet.dropped
-
-
-def _resumed(dropped: int) -> None:
-    _bound(_UNTHROTTLED).warning("lines of this log were dropped: nobody read", count=dropped)
+    return sum(one.dropped for one in _LINES.handlers if isinstance(one, _Waiting))
 
 
 def configure(log: config.Log, *, name: str) -> None:
@@ -211,7 +180,9 @@ def configure(log: config.Log, *, name: str) -> None:
         if as_text
         else structlog.processors.JSONRenderer(),
     ]
-    _PIPELINE[:] = [_at_least(log.level), Throttle(time.monotonic), *_UNTHROTTLED]
+    _PIPELINE[:] = [filter_by_level, Throttle(time.monotonic), *_UNTHROTTLED]
+    _LINES.disabled = False
+    _LINES.setLevel(log.level.upper())
     for library in LIBRARIES:
         logging.getLogger(library).addHandler(_FROM_LIBRARIES)
 
@@ -223,7 +194,7 @@ def logger(**fields: object) -> FilteringBoundLogger:
 
 def _bound(pipeline: list[Processor], **fields: object) -> FilteringBoundLogger:
     bound: FilteringBoundLogger = structlog.wrap_logger(
-        _STANDARD_ERROR,
+        _LINES,
         processors=pipeline,
         wrapper_class=structlog.make_filtering_bound_logger("debug"),
         context_class=dict,
@@ -254,17 +225,6 @@ def _cut_short(_logger: WrappedLogger, _method: str, event: EventDict) -> EventD
         if isinstance(value, str) and len(value) > LONGEST:
             event[name] = f"{value[:LONGEST]}..."
     return event
-
-
-def _at_least(level: str) -> Processor:
-    dropped = LEVELS[: LEVELS.index(level)]
-
-    def drop(_logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
-        if method in dropped:
-            raise structlog.DropEvent
-        return event
-
-    return drop
 
 
 def _in_order(name: str) -> Processor:

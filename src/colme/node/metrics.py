@@ -35,7 +35,8 @@ class Metrics:
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
         self._peers = frozenset(peers)
-        self._samples_refused_in_all = 0
+        self.samples_refused = 0
+        """How often, for whatever reason."""
 
         self._round = self._gauge("round", "The last round begun.")
         self._rounds = self._counter("rounds_total", "Rounds begun.")
@@ -44,7 +45,8 @@ class Metrics:
             phase.value: deadlines.labels(phase.value) for phase in Phase if phase is not Phase.IDLE
         }
 
-        self._samples = self._counter("samples_total", "Samples taken in.")
+        # How many were clamped depends on their values: that is not for here.
+        self.samples_taken = self._counter("samples_total", "Samples taken in.").inc
         self._samples_refused = self._counter(
             "samples_refused_total", "Samples, or batches of them, not taken in.", "reason"
         )
@@ -76,15 +78,15 @@ class Metrics:
         )
         self._records = self._gauge("records", "Records on the board.")
         self._barred = self._gauge("origins_barred", "Origins that contradict themselves.")
-        self._clock_jumps = self._counter("clock_jumps_total", "Jumps of the wall clock.")
-        self._commits = Histogram(
+        self.clock_jumped = self._counter("clock_jumps_total", "Jumps of the wall clock.").inc
+        self.committed = Histogram(
             "commit_seconds",
             "Time until a state was durable.",
             namespace="colme",
             buckets=COMMIT_SECONDS,
             registry=self._registry,
-        )
-        self._store_failures = self._counter("store_failures_total", "States not written.")
+        ).observe
+        self.store_failed = self._counter("store_failures_total", "States not written.").inc
         dropped = self._gauge("log_lines_dropped", "Lines of the log that nobody read in time.")
         dropped.set_function(lines_dropped)
         self._expiry = self._gauge(
@@ -100,19 +102,10 @@ class Metrics:
         """The exchange of this phase went on without a silent neighbour."""
         self._deadlines[phase].inc()
 
-    def samples_taken(self, count: int) -> None:
-        """Samples were taken in. How many were clamped depends on their values: not for here."""
-        self._samples.inc(count)
-
     def sample_refused(self, reason: Reason) -> None:
         """A sample, or a whole batch of them, was not taken in."""
         self._samples_refused.labels(reason.value).inc()
-        self._samples_refused_in_all += 1
-
-    @property
-    def samples_refused(self) -> int:
-        """How often, for whatever reason."""
-        return self._samples_refused_in_all
+        self.samples_refused += 1
 
     def released(self, *, samples: int, blocks: int) -> None:
         """What all releases so far hold."""
@@ -154,18 +147,6 @@ class Metrics:
         if status.records is not None:
             self._records.set(status.records)
             self._barred.set(len(status.blocked))
-
-    def clock_jumped(self) -> None:
-        """The wall clock jumped."""
-        self._clock_jumps.inc()
-
-    def committed(self, seconds: float) -> None:
-        """A state became durable, in so many seconds."""
-        self._commits.observe(seconds)
-
-    def store_failed(self) -> None:
-        """A state could not be written."""
-        self._store_failures.inc()
 
     def certificate_expires(self, name: str, at: datetime) -> None:
         """A certificate of the configuration is good until then."""

@@ -1,12 +1,10 @@
 """Files that pages are made of: style, scripts, and the libraries that are not ours."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from importlib.resources.abc import Traversable
-from pathlib import PurePosixPath
-from urllib.parse import urlsplit
+from pathlib import Path, PurePosixPath
 
 from colme.errors import InvalidValue, one_of
 
@@ -34,24 +32,6 @@ HEADERS: Mapping[str, str] = {
     "Cache-Control": "no-store",
 }
 """Of every answer."""
-
-_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
-
-
-def is_own_host(host: str | None, port: int) -> bool:
-    """Whether a request's Host header names this server on loopback.
-
-    A page of elsewhere whose name was made to lead here (DNS rebinding) brings its own name.
-    """
-    if not host:
-        return False
-    try:
-        parts = urlsplit(f"//{host}")
-        found = parts.hostname, parts.port or 80
-    except ValueError:  # a port that is no number
-        return False
-    plain = parts.netloc == host and "@" not in host
-    return plain and found[0] in _LOOPBACK and found[1] == port
 
 
 def is_own_origin(origin: str | None, host: str | None) -> bool:
@@ -104,20 +84,15 @@ def assets(room: str = "colme.pages") -> dict[str, Asset]:
 
     So a path of a request is looked up, never opened.
     """
-    return {name: Asset(name, content) for name, content in _walk(files(room), "")}
+    folder = Path(str(files(room)))
+    found = [path for path in folder.rglob("*") if path.suffix in MEDIA_TYPES]
+    names = [path.relative_to(folder).as_posix() for path in found]
+    return {name: Asset(name, path.read_bytes()) for name, path in zip(names, found, strict=True)}
 
 
-def asset(name: str, room: str = "colme.pages") -> Asset:
-    """One of them."""
-    found = assets(room)
+def asset(name: str) -> Asset:
+    """Return a file of the pages that come with the package."""
+    found = assets()
     if name not in found:
         raise InvalidValue("asset", name, one_of(name, list(found)))
     return found[name]
-
-
-def _walk(folder: Traversable, prefix: str) -> Iterator[tuple[str, bytes]]:
-    for entry in folder.iterdir():
-        if entry.is_dir():
-            yield from _walk(entry, f"{prefix}{entry.name}/")
-        elif PurePosixPath(entry.name).suffix in MEDIA_TYPES:
-            yield f"{prefix}{entry.name}", entry.read_bytes()

@@ -2,7 +2,7 @@
 
 - `question`: what a consortium knows before it begins (`Question`)
 - `forecast`: the answer (`forecast`, `Forecast`)
-- `relay_forecast`, `paper_forecast`: the expected error of each algorithm after so many samples
+- `relay_forecast`: the expected error of relay, from boards that are drawn
 
 The paper's own formulas are in `colme.theory`, below the simulator, which uses them too.
 """

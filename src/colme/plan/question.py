@@ -16,6 +16,18 @@ IntArray = NDArray[np.int64]
 AlgorithmName = Literal["relay", "paper"]
 
 
+@dataclass(frozen=True, slots=True)
+class Point:
+    """An error ratio, forecast for so many samples of every agent.
+
+    The ratio is NaN if it is 1 or more by an unknown factor.
+    """
+
+    samples: int
+    ratio: float
+    standard_error: float = 0.0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """The number of agents, their graph and their data."""

@@ -5,7 +5,6 @@ once, with the blocks, weights and noise that it would have; the library answers
 the error is averaged over all agents and some boards. Variances are known.
 """
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -14,33 +13,25 @@ from numpy.typing import NDArray
 
 from colme.experiment.statistics import BatchMean
 from colme.experiment.streams import RandomStream, generator
-from colme.graph import Graph
 from colme.inference.answers import Owners, answers
 from colme.inference.compiled import bring_compiler
-from colme.inference.tables import shares, tabulated
-from colme.plan.question import FloatArray, IntArray, Question
+from colme.inference.tables import tabulated
+from colme.plan.question import FloatArray, IntArray, Point, Question
 from colme.rules.release import laplace_scale
 from colme.rules.weighing import WeighedBlocks, blend, blocks
+from colme.sim.engines.relay.boards import hops
 from colme.sim.graphs import random_regular
 
 EARLY = range(8, 256, 16)
 """Sixteen of the 256 ways to end the first block early, which stand for all."""
 
 
-@dataclass(frozen=True, slots=True)
-class Expected:
-    """An error as a multiple of staying alone, and the standard error of that."""
-
-    ratio: float
-    standard_error: float
-
-
-def relay(question: Question, count: int, *, draws: int, seed: int) -> Expected:
+def relay(question: Question, count: int, *, draws: int, seed: int) -> Point:
     """Return the error ratio of relay when every agent has so many samples."""
     bring_compiler()
     drawn = generator(seed, RandomStream.FORECAST, count)
     rows = np.array([_board(question, count, drawn) for _ in range(draws)])
-    return _adjusted(rows[:, 0], rows[:, 1:])
+    return Point(count, *_adjusted(rows[:, 0], rows[:, 1:]))
 
 
 def _board(question: Question, count: int, generator: Generator) -> tuple[float, float, float]:
@@ -128,8 +119,11 @@ def _oracle_is_off(
     return float(np.mean(((weighed + own / unit) / whole) ** 2 - 1 / whole))
 
 
-def _adjusted(values: FloatArray, controls: FloatArray) -> Expected:
-    """Return the mean less the luck that the controls show: late, nearly all of it."""
+def _adjusted(values: FloatArray, controls: FloatArray) -> tuple[float, float]:
+    """Return the mean less the luck that the controls show, and its standard error.
+
+    Late, that luck is nearly all of the error.
+    """
     draws, number = controls.shape
     freedom = draws - 1
     if draws >= 3 * (number + 1):
@@ -139,7 +133,7 @@ def _adjusted(values: FloatArray, controls: FloatArray) -> Expected:
         freedom -= number  # each control costs one
     mean = BatchMean(values, np.ones(draws))
     error = float(mean.error) * ((draws - 1) / max(freedom, 1)) ** 0.5
-    return Expected(float(mean.value), error)
+    return float(mean.value), error
 
 
 @lru_cache(maxsize=1024)
@@ -155,7 +149,7 @@ def _release(epsilon: float, early: int, count: int) -> tuple[FloatArray, FloatA
         weights.append(schedule.weights(samples, draws).sum / made_of.weight)
         if end >= made_of.count:
             break
-    return np.array(shares(made_of)), np.array(weights)
+    return np.array(made_of.shares), np.array(weights)
 
 
 def _lags(question: Question, generator: Generator) -> IntArray:
@@ -164,20 +158,10 @@ def _lags(question: Question, generator: Generator) -> IntArray:
     An agent without a path to the reader has no record there: `FAR`.
     """
     graph = random_regular(question.agents, question.degree, generator)
-    hops = _hops(graph, int(generator.integers(question.agents)))
-    return np.maximum(hops - 1, 0)
+    reader = int(generator.integers(question.agents))
+    distance = hops(graph, np.array([reader]))[0]
+    return np.where(np.isinf(distance), FAR, np.maximum(distance - 1, 0)).astype(np.int64)
 
 
 FAR = 2**40
-"""Hops to an agent without a path."""
-
-
-def _hops(graph: Graph, start: int) -> IntArray:
-    found = np.full(graph.agents, FAR)
-    found[start], reached, hop = 0, np.array([start]), 0
-    while reached.size:
-        hop += 1
-        near = np.unique(np.concatenate([graph.neighbours(a) for a in reached.tolist()]))
-        reached = near[found[near] == FAR]
-        found[reached] = hop
-    return found
+"""Age of a record without a path to the reader."""

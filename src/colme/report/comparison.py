@@ -32,8 +32,10 @@ def systems_over_time(datasets: Mapping[str, xr.Dataset]) -> Figure:
                 style.draw(close, cell.t, cell.within_tolerance, pen)
                 told.setdefault(pen.label, pen.handle())
         error.set_ylabel("Average MSE")
-        error.set_title(_setting(data))
-        close.set_title(f"Agents within {_tolerance(data):g} of their true mean")
+        scenario, degree = json.loads(data.attrs["scenario"]), float(data.degree[0])
+        classes = f"{len(scenario['means'])} classes, r = {degree:g}"
+        error.set_title(f"{style.setting(data)}; {classes}")
+        close.set_title(f"Agents within {float(scenario['tolerance']):g} of their true mean")
         close.set_ylabel("Share of agents")
         for panel in (error, close):
             panel.set_xlabel("Time t (rounds)")
@@ -88,12 +90,3 @@ def label_of(algorithm: str, epsilon: float, data: xr.Dataset) -> str:
 def _references_first(algorithms: list[str]) -> list[str]:
     """Below the others."""
     return sorted(algorithms, key=lambda name: name not in _REFERENCES)
-
-
-def _setting(data: xr.Dataset) -> str:
-    classes, degree = len(json.loads(data.attrs["scenario"])["means"]), float(data.degree[0])
-    return f"{style.setting(data)}; {classes} classes, r = {degree:g}"
-
-
-def _tolerance(data: xr.Dataset) -> float:
-    return float(json.loads(data.attrs["scenario"])["tolerance"])

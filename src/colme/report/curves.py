@@ -1,7 +1,7 @@
-"""Errors over time: Figure 1 of the paper, a panel for each degree, and the demonstration."""
+"""Errors over time: Figure 1 of the paper, a panel for each degree; demonstration; forecast."""
 
 from collections.abc import Sequence
-from math import inf
+from math import inf, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,11 +10,12 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from colme.errors import ConfigError, one_of
+from colme.experiment.statistics import student_factor
 from colme.report import style
 from colme.report.style import CLASS_IDEAL, IDEAL, LOCAL, Pen
 
 if TYPE_CHECKING:  # What agents in memory need is not what a figure needs.
+    from colme.plan.forecast import Forecast
     from colme.sim.demonstration import Demonstration
 
 FORMATS = ("png", "svg", "pdf")
@@ -79,15 +80,9 @@ def _colours(epsilons: Sequence[float]) -> Sequence[object]:
     return style.colours(epsilons)
 
 
-def save(
-    figure: Figure, folder: Path | str, name: str, formats: Sequence[str] = FORMATS
-) -> list[Path]:
-    """In these formats, under one name."""
-    known = figure.canvas.get_supported_filetypes()
-    for ending in formats:
-        if ending not in known:
-            raise ConfigError("format", ending, one_of(ending, list(known)))
-    paths = [Path(folder) / f"{name}.{ending}" for ending in formats]
+def save(figure: Figure, folder: Path | str, name: str) -> list[Path]:
+    """Write a figure as PNG, SVG and PDF, under one name."""
+    paths = [Path(folder) / f"{name}.{ending}" for ending in FORMATS]
     layout = figure.get_layout_engine()
     for path in paths:
         figure.savefig(path, dpi=160)
@@ -139,3 +134,42 @@ def _draw_errors(panel: Axes, result: "Demonstration") -> None:
     panel.set_xlabel("Samples of each agent")
     panel.set_ylabel("Error")
     style.grid(panel)
+
+
+def over_samples(forecasts: Sequence["Forecast"]) -> Figure:
+    """What to expect before joining: error as a multiple of staying alone, over samples.
+
+    A curve for each algorithm, but where it is worse than alone by an unknown factor.
+    """
+    from colme.plan.forecast import BOARDS, PAYS  # other figures need no forecast
+
+    figure = Figure(figsize=(9.4, 4.9), layout="constrained")
+    panel = figure.subplots()
+    panel.set_yscale("log")
+    style.level_line(panel, LOCAL)
+    pens = style.pens([one.algorithm for one in forecasts])
+    for one in forecasts:
+        pen = pens[one.algorithm]
+        samples = [point.samples for point in one.curve]
+        margins = [float(student_factor(BOARDS)) * point.standard_error for point in one.curve]
+        ratio = [point.ratio for point in one.curve]
+        style.draw(panel, samples, ratio, pen, margins)
+        panel.plot(samples, ratio, "o", color=pen.colour, ms=4)  # one point alone is no line
+        if one.pays_from is not None:
+            panel.plot([one.pays_from], [PAYS], color=pen.colour, marker="v", ms=9, clip_on=False)
+    style.log_time(panel, [point.samples for point in forecasts[0].curve])
+    panel.yaxis.set_major_formatter("{x:g}")
+    panel.set_ylim(top=max(panel.get_ylim()[1], sqrt(2)))
+    panel.set_xlabel("Samples of each agent")
+    panel.set_ylabel("Expected MSE / Local")
+    style.grid(panel)
+    handles = [pens[one.algorithm].handle(one.algorithm) for one in forecasts]
+    style.legend(figure, [LOCAL.handle(), *handles])
+    question = forecasts[0].question
+    style.head(
+        figure,
+        "Expected squared error as a multiple of staying alone (▼: it pays from here on)",
+        f"{question.agents:,} agents, {style.neighbours(question.degree)},"
+        f" {style.epsilon_is(question.epsilon)}",
+    )
+    return figure

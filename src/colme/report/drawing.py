@@ -67,7 +67,8 @@ def draw(result: xr.Dataset, drawing: Drawing) -> Figure:
     facets = [(degree, one) for degree in degrees for one in classes]
     look = _Look(data, values)
     for panel, (degree, one) in zip(panels.flat, facets, strict=True):
-        _draw(panel, _facet(data, degree, one), drawing, look)
+        facet = {"degree": degree} | ({} if one is None else {"class_number": one})
+        _draw(panel, data.sel(facet), drawing, look)
         panel.set_title(_title(data, degree, one))
     name = _spoken(drawing.quantity)
     for row in panels:
@@ -141,7 +142,9 @@ class _Look:
 
 def _part(result: xr.Dataset, drawing: Drawing) -> xr.Dataset:
     """What is asked for; errors name what is there."""
-    over_time = [str(name) for name, one in result.data_vars.items() if _drawable(one)]
+    drawn_over = {"algorithm", "epsilon", "degree", "t"}
+    variables = result.data_vars.items()
+    over_time = [str(name) for name, one in variables if drawn_over <= {*one.dims}]
     if drawing.quantity not in over_time:
         raise ConfigError("quantity", drawing.quantity, one_of(drawing.quantity, over_time))
     if drawing.over_local and drawing.quantity not in _ALONE:
@@ -168,15 +171,6 @@ def _part(result: xr.Dataset, drawing: Drawing) -> xr.Dataset:
                 raise ConfigError(dim, one, one_of(str(one), list(map(str, known))))
         result = result.sel({dim: list(chosen)})
     return result
-
-
-def _drawable(one: xr.DataArray) -> bool:
-    return {"algorithm", "epsilon", "degree", "t"} <= {*one.dims}
-
-
-def _facet(data: xr.Dataset, degree: float, one: int | None) -> xr.Dataset:
-    part = data.sel(degree=degree)
-    return part if one is None else part.sel(class_number=one)
 
 
 def _title(data: xr.Dataset, degree: float, one: int | None) -> str:

@@ -1,32 +1,16 @@
-"""Bernstein's condition: sums, tails, thresholds and error bounds (Sec. II-C and II-D).
+"""Bernstein's condition: parameters and thresholds (Sec. II-C and II-D).
 
 X ~ BC(mu, sigma2, beta) when |E(X - mu)^k| <= k!/2 * sigma2 * beta^(k-2) for k = 2, 3, ...
-(Def. 2). A larger beta is always allowed (the monotonicity remark), so every bound here may be used
-with a parameter that is merely large enough.
+(Def. 2). A larger beta is always allowed (the monotonicity remark), so every threshold here may be
+used with a parameter that is merely large enough.
 """
 
-import math
-from collections.abc import Sequence
-from math import exp, factorial, log, sqrt
+from math import log, sqrt
 
 from colme.errors import ConfigError
 
 SMALLEST_RATIO = 1 / (2 * sqrt(3))
 """No random variable has beta / sigma below this (the remark after Def. 2, from k = 4)."""
-
-
-def moment_bound(k: int, sigma2: float, beta: float) -> float:
-    """Def. 2: the largest |E(X - mu)^k| that Bernstein's condition allows."""
-    return factorial(k) / 2 * sigma2 * math.pow(beta, k - 2)
-
-
-def parameter_of_moments(central_moments: Sequence[float]) -> float:
-    """The smallest beta that meets Def. 2 for the moments given, of order k = 2, 3, 4, ..."""
-    sigma2 = central_moments[0]
-    return max(
-        math.pow(2 * abs(moment) / (factorial(k) * sigma2), 1 / (k - 2))
-        for k, moment in enumerate(central_moments[1:], start=3)
-    )
 
 
 def uniform_parameter(half_range: float) -> float:
@@ -47,18 +31,6 @@ def gaussian_parameter(sigma: float) -> float:
 def bounded_parameter(max_deviation: float) -> float:
     """|X - mu| <= B gives |E(X - mu)^k| <= B^(k-2) sigma2, and k!/2 >= 3^(k-2): beta = B / 3."""
     return max_deviation / 3
-
-
-def sum_parameter(sigmas: Sequence[float], betas: Sequence[float]) -> float:
-    """Lemma 3: the parameter of X_1 +- ... +- X_n for independent X_i (their variances add)."""
-    return min(sum(betas), sqrt(len(betas)) * max(*sigmas, *betas))
-
-
-def tail_bound(x: float, sigma2: float, beta: float) -> float:
-    """Lemma 4: P(|X - mu| >= x) is at most this, for x > 0."""
-    if x <= 0 or sigma2 + beta * x == 0:
-        return 1.0 if x <= 0 else 0.0
-    return min(1.0, 2 * exp(-(x * x) / (2 * (sigma2 + beta * x))))
 
 
 def threshold(theta: float, sigma2: float, beta: float) -> float:
@@ -90,23 +62,3 @@ def _log_level(theta: float) -> float:
     if not 0 < theta <= 2:
         raise ConfigError("theta", theta, "a level in (0, 2]")
     return log(2 / theta)
-
-
-def type_one_bound(z: float, sigma2: float, beta: float) -> float:
-    """Sec. II-D: the probability of |Z| >= z under equal means is at most this."""
-    return tail_bound(z, sigma2, beta)
-
-
-def type_two_bound(gap: float, z: float, sigma2: float, beta: float) -> float:
-    """Sec. II-D: the probability of |Z| < z for means `gap` apart; says nothing for gap <= z."""
-    return tail_bound(gap - z, sigma2, beta)
-
-
-def type_two_asymptote(gap: float, t: int, beta_a: float, beta_b: float) -> float:
-    """Sec. III-C: exp(-gap sqrt(t) / (2 (beta_a + beta_b))), how the type-II bound falls.
-
-    `beta_a`, `beta_b` are the parameters of one released sample (beta-tilde-bar). The bound's
-    exponent approaches this one; the bound itself keeps a factor that grows slower than any
-    exponential in sqrt(t).
-    """
-    return exp(-gap * sqrt(t) / (2 * (beta_a + beta_b)))

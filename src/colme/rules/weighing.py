@@ -81,6 +81,11 @@ class Blend:
     square_data: float
     square_noise: float
 
+    @property
+    def shares(self) -> tuple[float, float, float, float]:
+        """The four numbers that say how precise a release is."""
+        return self.data, self.noise, self.square_data, self.square_noise
+
 
 def blend(schedule: WeighedBlocks, count: int, past_count: int = 0, past_draws: int = 0) -> Blend:
     """Of a release of `count` samples, or of as many of them as closed blocks can hold.

@@ -14,19 +14,18 @@ from typing import Protocol
 import numpy as np
 
 from colme.sim.engines import Chunk, Engine, FloatArray, LargeEngine, PaperEngine, World
-from colme.sim.kernel import (
+from colme.sim.kernel.arrays import (
     Array,
     RunningMeans,
-    draw,
-    measure_local,
+    Schedule,
+    Truth,
     new_graph,
     new_schedule,
-    new_stream,
-    new_truth,
     rows_for,
     zeros,
 )
-from colme.sim.kernel.arrays import Schedule, Truth
+from colme.sim.kernel.generator import draw, new_stream
+from colme.sim.kernel.rounds import measure_local, new_truth
 
 Sums = Mapping[str, FloatArray]
 """What one batch found: sums over its runs, or arrays with the runs last."""

@@ -23,7 +23,8 @@ from colme.sim.engines import (
     mean_groups,
 )
 from colme.sim.keep import Keep, Keeper
-from colme.sim.kernel import LANES, LINES, STEPS, UNIFORM, Form, Origin, aligned, form_of
+from colme.sim.kernel.arrays import LANES, LINES, STEPS, UNIFORM, Form, Origin, aligned
+from colme.sim.kernel.simd import form_of
 from colme.sim.measures import Averages, Measure, Measures
 from colme.sim.scenario import Lying, Scenario
 

@@ -1,8 +1,8 @@
 """Studies of a table of rows: how much would each site gain by collaborating, and when?
 
-- `read`, `sites`, `question`: rows, sites and the validated question
+- `question`: the sites of a table and all that is asked about them, validated
 - `study`: `colme.study`, and the experiment behind it; `feeds`: what sites are fed
-- `findings`: who gains; `result`, `page`, `words`, `figures`: how it is told
+- `findings`: who gains; `result`: how it is told, as text, figures, page, JSON and CSV
 
 Defaults are here so that the help of the command line need not import the simulator.
 """

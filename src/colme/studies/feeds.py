@@ -11,8 +11,7 @@ import numpy as np
 from colme.experiment.streams import RandomStream, generator
 from colme.sim.batch import Given
 from colme.sim.engines import World
-from colme.studies.question import StudyQuestion, fed_rows
-from colme.studies.sites import FloatArray
+from colme.studies.question import FloatArray, StudyQuestion, fed_rows
 
 
 class SiteFeed(Given):

@@ -10,8 +10,7 @@ import numpy as np
 from colme.experiment.folder import Arrays
 from colme.experiment.statistics import BatchMean
 from colme.graph import IntArray
-from colme.studies.question import StudyQuestion, fed_rows, recorded
-from colme.studies.sites import FloatArray
+from colme.studies.question import FloatArray, StudyQuestion, fed_rows, recorded
 
 ENOUGH = 4
 """Runs, of many in which a site took its turn, from which on its gain is told."""
@@ -67,22 +66,19 @@ class SiteResult:
     """At every count of the curve."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Findings:
-    """All curves, and all sites."""
+def findings(
+    question: StudyQuestion, parts: Sequence[Arrays]
+) -> tuple[tuple[Curve, ...], tuple[SiteResult, ...]]:
+    """Return all curves and all sites, from all batches.
 
-    curves: tuple[Curve, ...]
-    sites: tuple[SiteResult, ...]
-
-
-def findings(question: StudyQuestion, parts: Sequence[Arrays]) -> Findings:
-    """From all batches. Runs of one batch share a graph: error bars are over batches."""
+    Runs of one batch share a graph: error bars are over batches.
+    """
     sizes = [part["alone"].shape[-1] for part in parts]
     batch = np.repeat(np.arange(len(parts)), sizes)
     # Where all runs have the same graph, a site's runs are independent, and are more than batches.
     unit = batch if question.links.degree is not None else np.arange(batch.size)
     joined = {name: np.concatenate([part[name] for part in parts], axis=-1) for name in parts[0]}
-    samples, own = _samples(question), _own_samples(question)
+    samples, own = _counts(question)
     curves, sites = [], []
     for k, table in enumerate(question.algorithms):
         for level, epsilon in enumerate(question.epsilons):
@@ -131,7 +127,7 @@ def findings(question: StudyQuestion, parts: Sequence[Arrays]) -> Findings:
                         gains=tuple(gains[:, a].tolist()),
                     )
                 )
-    return Findings(curves=tuple(curves), sites=tuple(sites))
+    return tuple(curves), tuple(sites)
 
 
 _WORDS: dict[int, Verdict] = {-1: "gained", 0: "even", 1: "lost"}
@@ -183,16 +179,10 @@ def _mean(values: FloatArray) -> FloatArray:
         return np.asarray(np.where(there, values, 0.0).sum(axis=-1) / there.sum(axis=-1))
 
 
-def _samples(question: StudyQuestion) -> IntArray:
-    """At each recorded round: of every site, or on average."""
-    rounds = recorded(question)
+def _counts(question: StudyQuestion) -> tuple[IntArray, IntArray]:
+    """Return the samples of a site at each recorded round, on average, and of each at the end."""
+    rounds, sites = recorded(question), question.sites
     if question.paces is None:
-        return rounds
-    return np.asarray(np.rint(rounds * question.paces.mean()), np.int64)
-
-
-def _own_samples(question: StudyQuestion) -> IntArray:
-    """Of every site, at the end."""
-    if question.paces is None:
-        return np.full(len(question.sites.names), question.samples)
-    return fed_rows(question.sites.counts)
+        return rounds, np.full(len(sites.names), question.samples)
+    average = np.asarray(np.rint(rounds * question.paces.mean()), np.int64)
+    return average, fed_rows(sites.counts)

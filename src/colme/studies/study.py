@@ -1,18 +1,17 @@
 """`colme.study`: how much would each site of a table gain by collaborating?
 
-`prepare` reads and checks everything, before anything is computed. `StudyExperiment` runs the
-simulator's engines on what the sites are fed, batch by batch.
+`question.prepare` reads and checks everything, before anything is computed. `StudyExperiment` runs
+the simulator's engines on what the sites are fed, batch by batch.
 """
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from colme import plugins
-from colme.errors import ConfigError
 from colme.experiment.folder import Arrays
 from colme.experiment.run import Experiment, Report, run
 from colme.experiment.streams import RandomStream, generator
@@ -27,53 +26,43 @@ from colme.sim.engines import (
     Setting,
     World,
 )
-from colme.sim.kernel import form_of
+from colme.sim.kernel.simd import form_of
 from colme.sim.prepare import runs_of_a_graph
 from colme.studies import MIN_SAMPLES
-from colme.studies import question as questions
 from colme.studies.feeds import FEEDS, SiteFeed
 from colme.studies.findings import findings
-from colme.studies.question import ASKED, StudyQuestion, recorded
-from colme.studies.read import read
+from colme.studies.question import ASKED, FloatArray, StudyQuestion, prepare, recorded
 from colme.studies.result import FILES, TITLE, StudyResult
-from colme.studies.sites import FloatArray, links_of, sites_of
 
 BYTES_OF_SITE = 600
 """Memory that a site takes in a run at one epsilon, for each site that it hears of."""
 
 
-class Runs(NamedTuple):
-    """Runs of a study that share a graph."""
-
-    first: int
-    runs: int
-
-
-class StudyExperiment(Experiment[Runs, StudyResult]):
-    """All runs of a study, in batches."""
+class StudyExperiment(Experiment[range, StudyResult]):
+    """All runs of a study, in batches: a part is the numbers of runs that share a graph."""
 
     files = FILES
 
-    def __init__(self, question: StudyQuestion, title: str = TITLE) -> None:
-        self.question, self.title = question, title
+    def __init__(self, question: StudyQuestion) -> None:
+        self.question = question
         self._lanes = runs_of_a_graph(question.runs)
 
     def identity(self) -> Mapping[str, Any]:
         """Return the question, with digests of rows, edges and custom code."""
-        return {"command": "study", "title": self.title, **self.question.facts}
+        return {"command": "study", "title": TITLE, **self.question.facts}
 
-    def parts(self) -> Sequence[Runs]:
+    def parts(self) -> Sequence[range]:
         """Return all batches."""
-        runs, lanes = self.question.runs, self._lanes
-        return [Runs(first, min(lanes, runs - first)) for first in range(0, runs, lanes)]
+        runs, lanes = range(self.question.runs), self._lanes
+        return [runs[first : first + lanes] for first in runs[::lanes]]
 
-    def name(self, part: Runs) -> str:
+    def name(self, part: range) -> str:
         """Return which runs."""
-        return f"{part.first}-{part.runs}"
+        return f"{part.start}-{len(part)}"
 
-    def work(self, part: Runs) -> int:
+    def work(self, part: range) -> int:
         """Return run-rounds."""
-        return part.runs * self.question.samples
+        return len(part) * self.question.samples
 
     def memory_of_part(self) -> int:
         """Return the bytes of one batch, about: each site may hold a record of each other."""
@@ -82,24 +71,24 @@ class StudyExperiment(Experiment[Runs, StudyResult]):
         sites = len(question.sites.names)
         return BYTES_OF_SITE * sites * min(sites, ASKED) * cells * self._lanes
 
-    def compute(self, part: Runs, report: Report = lambda _: None, *, threads: int = 1) -> Arrays:
+    def compute(self, part: range, report: Report = lambda _: None, *, threads: int = 1) -> Arrays:
         """Run all algorithms on what the sites are fed."""
         question, rounds = self.question, recorded(self.question)
-        world = self._world(rounds, range(part.first, part.first + part.runs))
-        engines = self._engines(world, part.first)
+        world = self._world(rounds, part)
+        engines = self._engines(world, part.start)
         feed = self._feed(world, engines)
         batch = Batch(feed, engines, [SiteErrors(question, feed)])
         start = 1
         for stop in rounds.tolist():
             batch.advance(start, stop)
-            report(part.runs * (stop + 1 - start))
+            report(len(part) * (stop + 1 - start))
             start = stop + 1
         return batch.sums()
 
     def combine(self, parts: Sequence[Arrays]) -> StudyResult:
         """Find out who gains."""
-        found = findings(self.question, parts)
-        return StudyResult(question=self.question, findings=found, title=self.title)
+        curves, sites = findings(self.question, parts)
+        return StudyResult(question=self.question, curves=curves, sites=sites)
 
     def save(self, result: StudyResult, out: Path) -> list[Path]:
         """Write page, JSON, tables and figure."""
@@ -107,7 +96,7 @@ class StudyExperiment(Experiment[Runs, StudyResult]):
 
     def load(self, out: Path) -> StudyResult:
         """Read what `save` wrote."""
-        return StudyResult.load(out, self.question, self.title)
+        return StudyResult.load(out, self.question)
 
     def _world(self, rounds: IntArray, numbers: range) -> World:
         """Give every site a mean of its own; all have one class, as nothing else is known."""
@@ -207,64 +196,6 @@ class SiteErrors:
         }
 
 
-def prepare(
-    data: Any,
-    *,
-    site: str | None = None,
-    value: str | None = None,
-    bounds: Any,
-    epsilon: Any,
-    mode: str | type[SiteFeed] = "resample",
-    time: str | None = None,
-    min_samples: int = MIN_SAMPLES,
-    degree: int | None = None,
-    edges: Any = None,
-    algorithm: Any = "recommended",
-    samples: int | None = None,
-    runs: int | None = None,
-    seed: int = 1,
-) -> StudyQuestion:
-    """Everything read and checked, before anything is computed. See `study`."""
-    mode = plugins.text_of(mode) if isinstance(mode, type) else mode
-    if mode not in FEEDS and plugins.is_own(mode):
-        plugins.load("mode", mode)  # refused before anything is read
-    least = 4 if mode == "replay" else 2
-    questions.at_least(least, "min_samples", min_samples)
-    if time is not None and mode != "replay":
-        raise ConfigError("time", time, "mode replay: rows that are drawn again have no order")
-    found = read(data, site=site, value=value, time=time)
-    epsilons = questions.epsilons_of(epsilon)
-    within = questions.bounds_of(bounds)
-    sites = sites_of(found, bounds=within, min_samples=min_samples, epsilons=epsilons)
-    left_out = [name for name, _ in sites.left_out]
-    links = links_of(sites.names, left_out, degree=degree, edges=edges)
-    return questions.validated_question(
-        sites,
-        links,
-        mode=mode,
-        epsilons=epsilons,
-        algorithm=algorithm,
-        runs=runs,
-        samples=samples,
-        seed=seed,
-    )
-
-
-def answer(
-    question: StudyQuestion,
-    *,
-    out: Path | str | None = None,
-    threads: int | None = None,
-    executor: Executor | None = None,
-    report: Report = lambda _: None,
-    title: str = TITLE,
-) -> StudyResult:
-    """Compute all runs of a study. With `out`, finished parts and the result are stored there."""
-    experiment = StudyExperiment(question, title)
-    outcome = run(experiment, out=out, threads=threads, executor=executor, report=report)
-    return outcome.result
-
-
 def study(
     data: Any,
     *,
@@ -320,4 +251,5 @@ def study(
         runs=runs,
         seed=seed,
     )
-    return answer(question, out=out, threads=threads, executor=executor)
+    experiment = StudyExperiment(question)
+    return run(experiment, out=out, threads=threads, executor=executor).result

@@ -1,48 +1,24 @@
-"""What a node's owner may see of it, and nobody else: above all, the answer.
+"""The owner's answer: a posterior mean, or why it is the own mean alone.
 
-It is computed when it is asked for, and kept until something changes.
+It is computed when it is asked for, and kept until something changes. With a board it needs numpy,
+an eighth of a node's memory: imported when somebody asks.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from time import time
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, assert_never
 
 from colme.node.driver import Driver
-from colme.node.metrics import Metrics
-from colme.node.owner.status import Answer, Status
+from colme.node.owner.status import Answer
 from colme.protocol.agent import Agent
-from colme.protocol.relay import BoardExchange
+from colme.protocol.relay import BoardExchange, Evidence
 from colme.relay import Relay
+from colme.rules.release import Profile
 
-
-class Owned(Protocol):
-    """A node, as its owner sees it."""
-
-    @property
-    def name(self) -> str:
-        """Who it is among its neighbours."""
-
-    @property
-    def metrics(self) -> Metrics:
-        """What it counts."""
-
-    async def estimate(self) -> Answer:
-        """The latest; a LocalProtocolError while there is no sample."""
-
-    async def take(self, samples: Sequence[float]) -> None:
-        """Take in all samples or none; returns once they are durable.
-
-        SampleError: a value is bad. StoreError: the disk fails. LocalProtocolError: this node takes
-        no samples from outside.
-        """
-
-    def troubles(self) -> list[str]:
-        """Why it is not ready, in words; empty if it is."""
-
-    def status(self) -> Status:
-        """Counts and words only, never a sample, a mean or an estimate."""
+if TYPE_CHECKING:
+    from colme.inference.obstacles import Obstacle
 
 
 def answer_in_rounds(agent: Agent) -> Answer:
@@ -64,6 +40,79 @@ def why_alone(alike: int, neighbours: int) -> str:
         return f"of {neighbours} neighbours none looks alike so far"
     look = "1 looks" if alike == 1 else f"{alike} look"
     return f"of {neighbours} neighbours {look} alike, and noise is large beside these samples yet"
+
+
+def obstacle_in_words(found: "Obstacle", *, first_release: int) -> str:
+    """Say in words why the answer is near the own mean, and what is missing.
+
+    `first_release`: the samples after which a node like this one releases something.
+    """
+    from colme.inference import obstacles
+
+    needed = obstacles.NEEDED
+    match found:
+        case obstacles.TooFew(others=others):
+            after = "its first sample" if first_release == 1 else f"{first_release} samples or so"
+            return (
+                f"{_others(others)} released something under these bounds so far, and {needed}"
+                f" are needed; with this epsilon a node does after {after}"
+            )
+        case obstacles.Uncertain(samples=samples):
+            more = "a few" if samples is None else f"about {samples:,}"
+            return f"noise hides as yet how much samples vary; {more} more at every node will tell"
+        case obstacles.Unlike(all_the_same=True):
+            return "all samples are the same so far, and others' are not"
+        case obstacles.Unlike():
+            return "these samples vary otherwise than others' do; more samples may tell why"
+        case obstacles.FewAlike(alike=alike, others=others):
+            return (
+                f"samples vary as much as these at {alike} of {others} others, and {needed} are"
+                " needed"
+            )
+        case obstacles.LittleToLearn():
+            return "what others tell adds little to these samples, or does not fit them"
+        case _:
+            assert_never(found)
+
+
+def _others(count: int) -> str:
+    if count == 0:
+        return "nobody else has"
+    return "1 other has" if count == 1 else f"{count} others have"
+
+
+def answer_with_a_board(
+    algorithm: Relay,
+    evidence: Evidence,
+    warm: object,
+    *,
+    profile: Profile,
+    came: Mapping[str, float],
+) -> tuple[Answer, float | None, object]:
+    """The answer, when the oldest record in it came, and what was learned of the others."""
+    # In the thread too: the first answer waits for numpy, the node's neighbours do not.
+    from colme.inference.mixture import Models
+    from colme.inference.obstacles import obstacle
+
+    estimate, learned = algorithm.answer(evidence, warm)
+    reason = None
+    if not estimate.collaborative:
+        found = obstacle(algorithm.own(evidence), evidence.records)
+        schedule = algorithm.schedule_for(profile, evidence.origin)
+        reason = obstacle_in_words(found, first_release=schedule.next_end(0))
+    used, classes = [], None
+    if isinstance(learned, Models):
+        used = [
+            record.origin
+            for record in evidence.records
+            if record.origin != evidence.origin and record.bounds == evidence.bounds
+        ]
+        classes = learned.models[int(learned.probabilities.argmax())].means.size
+    answer = Answer.of(
+        estimate, samples=evidence.own_count, records=len(used), classes=classes, why=reason
+    )
+    oldest = min((came[origin] for origin in used if origin in came), default=None)
+    return answer, oldest, learned
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +153,7 @@ class Answering:
         settings = driver.agent.settings
         assert isinstance(settings.algorithm, Relay)
         answer, oldest, self._learned = await asyncio.to_thread(
-            _with_a_board,
+            answer_with_a_board,
             settings.algorithm,
             evidence,
             self._learned,
@@ -112,10 +161,3 @@ class Answering:
             came=came,
         )
         return _Kept(made_of, answer, oldest)
-
-
-def _with_a_board(*board: Any, **known: Any) -> tuple[Answer, float | None, object]:
-    # In the thread too: the first answer waits for numpy, the node's neighbours do not.
-    from colme.node.owner.with_a_board import answer_with_a_board
-
-    return answer_with_a_board(*board, **known)

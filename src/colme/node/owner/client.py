@@ -1,12 +1,11 @@
 """Asks a running node, as its owner: over loopback, with its token."""
 
-import json
 from http.client import HTTPException
 from typing import Any
 from urllib.error import HTTPError
 from urllib.request import ProxyHandler, Request, build_opener
 
-from prometheus_client.parser import text_string_to_metric_families
+from pydantic import TypeAdapter, ValidationError
 
 from colme.errors import ConfigError, IdentityError, NetworkError
 from colme.node.config import NodeConfig
@@ -17,6 +16,9 @@ PATIENCE = 5.0
 """Seconds to wait for an answer."""
 FIRST_ANSWER = 120.0
 """Seconds to wait for an estimate: a crowded machine may need them to load what computes it."""
+
+STATUS = TypeAdapter(Status)
+ANSWER = TypeAdapter(dict[str, Any] | None)
 
 
 class OwnerClient:
@@ -33,42 +35,22 @@ class OwnerClient:
         self._opener = build_opener(ProxyHandler({}))
 
     def status(self) -> Status:
-        """Counts and words: see `Owned.status`."""
+        """Counts and words: see `Owned.status`. What a later version has added is left out."""
         try:
-            return Status.read(self._ask("/status") or {})
-        except (KeyError, TypeError):
+            return STATUS.validate_json(self.get("/status"))
+        except ValidationError:
             raise self._stranger("no status") from None
 
     def estimate(self) -> dict[str, Any] | None:
         """The owner's answer; None while there is no sample."""
-        return self._ask("/estimate", none_at=409, patience=FIRST_ANSWER)
-
-    def metrics(self) -> dict[str, float]:
-        """What the node counts; of a series with labels, the sum."""
-        totals: dict[str, float] = {}
-        for family in text_string_to_metric_families((self._get("/metrics") or b"").decode()):
-            for sample in family.samples:
-                totals[sample.name] = totals.get(sample.name, 0.0) + sample.value
-        return totals
-
-    def _ask(
-        self, path: str, *, none_at: int | None = None, patience: float = PATIENCE
-    ) -> dict[str, Any] | None:
-        """None where the node refuses with the code `none_at`."""
-        content = self._get(path, none_at=none_at, patience=patience)
-        if content is None:
-            return None
+        content = self.get("/estimate", none_at=409, patience=FIRST_ANSWER)
         try:
-            answer = json.loads(content)
-        except ValueError:
-            raise self._stranger("no JSON") from None
-        if not isinstance(answer, dict):
-            raise self._stranger("no JSON object")
-        return answer
+            return ANSWER.validate_json(content or b"null")
+        except ValidationError:
+            raise self._stranger("no answer") from None
 
-    def _get(
-        self, path: str, *, none_at: int | None = None, patience: float = PATIENCE
-    ) -> bytes | None:
+    def get(self, path: str, *, none_at: int | None = None, patience: float = PATIENCE) -> bytes:
+        """Return what the node answers; nothing where it refuses with the code `none_at`."""
         request = Request(
             f"http://{self._address}{path}", headers={"Authorization": f"Bearer {self._token}"}
         )
@@ -78,7 +60,7 @@ class OwnerClient:
         except HTTPError as error:
             with error:
                 if error.code == none_at:
-                    return None
+                    return b""
                 if error.code == 401:
                     expected = f"the token of the node at {self._address}; another may run there"
                     raise IdentityError("token", str(self._token_path), expected) from None

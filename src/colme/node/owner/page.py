@@ -41,7 +41,9 @@ class OwnerPage:
             raise HTTPException(403, WRONG)
         self._log.info("the owner logged in at the page")
         response = JSONResponse({"key": session.key})
-        self._set_cookie(response, session.cookie)
+        # Not `secure`: a loopback address has no certificate, and no wire that one would protect.
+        name = self._sessions.cookie_name
+        response.set_cookie(name, session.cookie, httponly=True, samesite="strict")
         return response
 
     async def _logout(self, request: Request) -> Response:
@@ -51,19 +53,8 @@ class OwnerPage:
             raise HTTPException(401, "Cookie: expected that of a session that lasts")
         self._sessions.end(session)
         response = JSONResponse({})
-        self._set_cookie(response, "", age=0)
+        response.delete_cookie(self._sessions.cookie_name, httponly=True, samesite="strict")
         return response
-
-    def _set_cookie(self, response: Response, value: str, *, age: int | None = None) -> None:
-        # Not `secure`: a loopback address has no certificate, and no wire that one would protect.
-        response.set_cookie(
-            self._sessions.cookie_name,
-            value,
-            max_age=age,
-            path="/",
-            httponly=True,
-            samesite="strict",
-        )
 
 
 def page_routes(shell: str, parts: Sequence[str]) -> list[Route]:
@@ -82,13 +73,19 @@ def _serving(name: str) -> Callable[[Request], Awaitable[Response]]:
     return serve
 
 
-async def _token_of(request: Request) -> str:
-    """Of a form; never of the address, which browsers and logs remember."""
+async def body_of(request: Request, most: int) -> bytes:
+    """Return a whole body; one that is larger is not even held."""
     body = bytearray()
     async for part in request.stream():
         body += part
-        if len(body) > LARGEST_FORM:
-            raise HTTPException(413, f"body: expected at most {LARGEST_FORM} bytes")
+        if len(body) > most:
+            raise HTTPException(413, f"body: expected at most {most} bytes")
+    return bytes(body)
+
+
+async def _token_of(request: Request) -> str:
+    """Of a form; never of the address, which browsers and logs remember."""
+    body = await body_of(request, LARGEST_FORM)
     try:
         fields = parse_qs(body.decode(), max_num_fields=2)
     except ValueError:

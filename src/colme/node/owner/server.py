@@ -4,13 +4,13 @@ import asyncio
 import json
 import logging
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
 from math import isfinite
 from traceback import format_tb
-from typing import Any
+from typing import Any, Protocol
 
 import h11
 import uvicorn
@@ -23,13 +23,14 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from colme.errors import ColmeError, LocalProtocolError, NetworkError, SampleError, StoreError
+from colme.errors import LocalProtocolError, NetworkError, SampleError, StoreError
 from colme.node.config import split_address
 from colme.node.files import bearable
 from colme.node.log import logger
-from colme.node.owner.answer import Owned
+from colme.node.metrics import Metrics
 from colme.node.owner.gate import Gate, LocalOnly, Sessions, refusal
-from colme.node.owner.page import OwnerPage
+from colme.node.owner.page import OwnerPage, body_of
+from colme.node.owner.status import Answer, Status
 from colme.node.wire.codec import Reason
 
 
@@ -39,7 +40,8 @@ def json_of(body: bytes) -> list[object]:
     All are numbers, or none is taken.
     """
     try:
-        content = json.loads(body.decode())
+        # As floats: a whole number that is too large for one is infinite, and refused by its place.
+        content = json.loads(body.decode(), parse_int=float)
     except (ValueError, RecursionError):
         content = None
     if isinstance(content, dict) and content.keys() == {"samples"}:
@@ -72,16 +74,12 @@ def numbers(values: list[object]) -> list[float]:
     """All of them, or a SampleError that names the first bad one and never quotes it."""
     if not values:
         raise SampleError("samples", "none", "one number or more")
-    return [_number(value, place) for place, value in enumerate(values)]
-
-
-def _number(value: object, place: int) -> float:
-    try:
-        if isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value):
-            return float(value)
-    except OverflowError:  # a whole number that no float holds
-        pass
-    raise SampleError(f"samples[{place}]", type(value).__name__, "a finite number")
+    samples = []
+    for place, value in enumerate(values):
+        if not (isinstance(value, float) and isfinite(value)):
+            raise SampleError(f"samples[{place}]", type(value).__name__, "a finite number")
+        samples.append(value)
+    return samples
 
 
 REQUEST_SECONDS = 10.0
@@ -178,8 +176,39 @@ ACCEPTED_AT_ONCE = 8
 BACKLOG = 100
 """Those that the system holds until they are accepted; they take no descriptor."""
 
+REFUSED = (HTTPException, SampleError, LocalProtocolError, StoreError, ClientDisconnect)
+"""What is wrong with a request, or with the disk. All else is a fault of the node."""
+
 # Without a handler of any kind, Python prints a library's warnings to standard error.
 _NOWHERE = logging.NullHandler()
+
+
+class Owned(Protocol):
+    """A node, as its owner sees it."""
+
+    @property
+    def name(self) -> str:
+        """Who it is among its neighbours."""
+
+    @property
+    def metrics(self) -> Metrics:
+        """What it counts."""
+
+    async def estimate(self) -> Answer:
+        """The latest; a LocalProtocolError while there is no sample."""
+
+    async def take(self, samples: Sequence[float]) -> None:
+        """Take in all samples or none; returns once they are durable.
+
+        SampleError: a value is bad. StoreError: the disk fails. LocalProtocolError: this node takes
+        no samples from outside.
+        """
+
+    def troubles(self) -> list[str]:
+        """Why it is not ready, in words; empty if it is."""
+
+    def status(self) -> Status:
+        """Counts and words only, never a sample, a mean or an estimate."""
 
 
 def owner_app(owned: Owned, token: str) -> ASGIApp:
@@ -202,11 +231,7 @@ def owner_app(owned: Owned, token: str) -> ASGIApp:
         ],
         middleware=[Middleware(Gate, token=token, sessions=sessions, unlocked=page.paths)],
         exception_handlers={
-            HTTPException: _refused,
-            SampleError: _bad_sample,
-            LocalProtocolError: _not_now,
-            StoreError: _disk_fails,
-            ClientDisconnect: _gone,
+            **dict.fromkeys(REFUSED, _refused),
             Exception: routes.unforeseen,
         },
     )
@@ -224,7 +249,8 @@ class _Routes:
         return JSONResponse(content)
 
     async def samples(self, request: Request) -> Response:
-        body = await self._body_of(request)
+        with self._counting(Reason.OVERSIZED):
+            body = await body_of(request, LARGEST_BODY)
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         with self._counting(Reason.GARBAGE):
             values = lines_of(body) if kind == "text/plain" else json_of(body)
@@ -257,20 +283,11 @@ class _Routes:
         )
         return refusal("a fault of the node: see its log", 500)
 
-    async def _body_of(self, request: Request) -> bytes:
-        body = bytearray()
-        async for part in request.stream():
-            body += part
-            if len(body) > LARGEST_BODY:
-                self.owned.metrics.sample_refused(Reason.OVERSIZED)
-                raise HTTPException(413, f"body: expected at most {LARGEST_BODY} bytes")
-        return bytes(body)
-
     @contextmanager
     def _counting(self, reason: Reason) -> Iterator[None]:
         try:
             yield
-        except SampleError:
+        except (SampleError, HTTPException):
             self.owned.metrics.sample_refused(reason)
             raise
 
@@ -352,22 +369,14 @@ def _finite_or_none(value: object) -> object:
 
 
 async def _refused(_request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    return refusal(error.detail, error.status_code, dict(error.headers or {}))
-
-
-async def _bad_sample(_request: Request, error: Exception) -> Response:
-    assert isinstance(error, ColmeError)
-    return refusal(f"{error.field}: expected {error.expected}; nothing was taken in", 422)
-
-
-async def _not_now(_request: Request, error: Exception) -> Response:
-    return refusal(str(error), 409)
-
-
-async def _disk_fails(_request: Request, error: Exception) -> Response:
-    return refusal(str(error), 503)
-
-
-async def _gone(_request: Request, _error_: Exception) -> Response:
-    return Response(status_code=400)  # nobody is there to read it
+    match error:
+        case HTTPException():
+            return refusal(error.detail, error.status_code, dict(error.headers or {}))
+        case SampleError():
+            return refusal(f"{error.field}: expected {error.expected}; nothing was taken in", 422)
+        case LocalProtocolError():
+            return refusal(str(error), 409)
+        case StoreError():
+            return refusal(str(error), 503)
+        case _:
+            return Response(status_code=400)  # nobody is there to read it

@@ -1,8 +1,7 @@
 """What a node tells its owner: its answer, and how it is, in counts and words only."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Self
 
 from colme.protocol.events import Estimate
 
@@ -126,22 +125,3 @@ class Status:
     neighbours: tuple[NeighbourStatus, ...]
     troubles: tuple[str, ...]
     """Why it is not ready; empty if it is."""
-
-    @classmethod
-    def read(cls, plain: Mapping[str, Any]) -> Self:
-        """From what `/status` answers; a KeyError or TypeError if it is something else.
-
-        What a later version may have added is left out.
-        """
-        content = _known(cls, plain)
-        content["samples"] = SampleCounts(**_known(SampleCounts, plain["samples"]))
-        content["neighbours"] = tuple(
-            NeighbourStatus(**_known(NeighbourStatus, one)) for one in plain["neighbours"]
-        )
-        content["troubles"] = tuple(plain["troubles"])
-        content["barred"] = tuple(plain["barred"])
-        return cls(**content)
-
-
-def _known(made: type[Any], plain: Mapping[str, Any]) -> dict[str, Any]:
-    return {one.name: plain[one.name] for one in fields(made)}

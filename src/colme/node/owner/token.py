@@ -12,37 +12,19 @@ SHORTEST = 32
 
 def owner_token(folder: Path) -> str:
     """The token in this folder; made at the first call."""
-    path, partial = folder / "token", folder / "token.partial"
-    if os.path.lexists(path):
-        return read_token(folder)
-    try:
-        partial.unlink(missing_ok=True)  # of a start that was killed
-        file = files.made_own_file(partial)
-    except OSError as error:
-        raise IdentityError("token", str(path), f"a place to write ({error.strerror})") from None
-    try:
-        with open(file, "w", encoding="ascii") as out:
-            out.write(f"{secrets.token_urlsafe(32)}\n")
-            out.flush()
-            os.fsync(out.fileno())
-        # Whole or not at all: an owner who asks now must not be told to delete half a token.
-        partial.rename(path)
-    except OSError as error:
-        partial.unlink()
-        raise IdentityError("token", str(path), f"room to write ({error.strerror})") from None
+    path = folder / "token"
+    if not os.path.lexists(path):
+        with files.usable("token", path, "a place to write"):
+            # Whole or not at all: an owner who asks now must not be told to delete half a token.
+            files.replace(path, f"{secrets.token_urlsafe(32)}\n".encode())
     return read_token(folder)
 
 
 def read_token(folder: Path) -> str:
     """The token in this folder, which must be there and the owner's alone."""
     path = folder / "token"
-    try:
+    with files.usable("token", path, "the owner's token; the node makes it when it starts"):
         token = files.read_secret(path).decode("ascii", "replace").strip()
-    except files.Exposed as error:
-        raise IdentityError("token", error.seen, error.remedy) from None
-    except OSError as error:
-        remedy = f"the owner's token; the node makes it when it starts ({error.strerror})"
-        raise IdentityError("token", str(path), remedy) from None
     if not (token.isascii() and token.isprintable() and len(token) >= SHORTEST):
         remedy = (
             f"{SHORTEST} or more printable characters; delete the file, and the node makes"

@@ -4,9 +4,7 @@ One key is for connections, and is replaced with its certificate. The other sign
 pass on, and stays: a hash of it is the node's origin, the name of its records everywhere.
 """
 
-import os
 import re
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -33,6 +31,7 @@ SIGNS_AS = "colme:ed25519:"
 
 PRIVATE_FILE = "identity.pem"
 PUBLIC_FILE = "identity.crt"
+WRITABLE = "a folder to write in"
 
 VALID_DAYS = 730
 """Trust ends where a neighbour drops the certificate; expiry only bounds the use of a key that
@@ -132,13 +131,8 @@ def read_certificates(path: Path) -> tuple[Certificate, ...]:
 
 
 def _certificates(path: Path, read: Callable[[Path], bytes]) -> tuple[Certificate, ...]:
-    try:
+    with files.usable("certificate", path, f"a certificate to read, the neighbour's {PUBLIC_FILE}"):
         content = read(path)
-    except files.Exposed as error:
-        raise IdentityError("certificate", error.seen, error.remedy) from None
-    except OSError as error:
-        expected = f"a certificate to read, the neighbour's {PUBLIC_FILE} ({error.strerror})"
-        raise IdentityError("certificate", str(path), expected) from None
     if b"PRIVATE KEY-----" in content:
         expected = f"the certificate alone, {PUBLIC_FILE}: a key stays with its owner"
         raise IdentityError("certificate", f"a private key in {path}", expected)
@@ -169,10 +163,8 @@ class Identity:
         if (folder / PRIVATE_FILE).exists():
             remedy = "a folder without one; `colme identity renew` replaces its key"
             raise IdentityError("identity", f"an identity in {folder}", remedy)
-        try:
+        with files.usable("identity", folder, WRITABLE):
             files.make_own_folder(folder)
-        except OSError as error:
-            raise _unwritable(folder, error) from None
         identity = cls._made(name, Ed25519.generate().to_bytes(), days, now)
         identity._write(folder)
         return identity
@@ -181,13 +173,9 @@ class Identity:
     def load(cls, folder: Path) -> Self:
         """The identity of a folder; nobody but its owner may be able to read it."""
         path = folder / PRIVATE_FILE
-        try:
+        expected = f"an identity: `colme identity new NAME --out {folder}`"
+        with files.usable("identity", path, expected):
             content = files.read_secret(path)
-        except files.Exposed as error:
-            raise IdentityError("identity", error.seen, error.remedy) from None
-        except OSError as error:
-            expected = f"an identity: `colme identity new NAME --out {folder}` ({error.strerror})"
-            raise IdentityError("identity", str(path), expected) from None
         return cls._from_bytes(content, path)
 
     @classmethod
@@ -231,20 +219,13 @@ class Identity:
         return found
 
     def _write(self, folder: Path) -> None:
-        # The certificate goes last: it must never be handed out for a key that was not kept.
-        try:
-            _replace(folder / PRIVATE_FILE, self._content, mode=0o600)
-            _replace(folder / PUBLIC_FILE, self.certificate.pem, mode=0o644)
-        except OSError as error:
-            raise _unwritable(folder, error) from None
-
-    @property
-    def _content(self) -> bytes:
-        parts = [self.key_pem, self.certificate.pem]
+        content = self.key_pem + self.certificate.pem
         if self.signing is not None:
-            key = ed25519.Ed25519PrivateKey.from_private_bytes(self.signing)
-            parts.append(_key_pem(key))
-        return b"".join(parts)
+            content += _key_pem(ed25519.Ed25519PrivateKey.from_private_bytes(self.signing))
+        # The certificate goes last: it must never be handed out for a key that was not kept.
+        with files.usable("identity", folder, WRITABLE):
+            files.replace(folder / PRIVATE_FILE, content)
+            files.replace(folder / PUBLIC_FILE, self.certificate.pem, mode=0o644)
 
     def signs(self, neighbours: Mapping[str, Certificate]) -> Ed25519:
         """Who this node is to those who are not its neighbours; an error if it can't be that.
@@ -347,27 +328,3 @@ def _key_pem(key: PrivateKeyTypes) -> bytes:
         serialization.PrivateFormat.PKCS8,
         serialization.NoEncryption(),
     )
-
-
-def _replace(path: Path, content: bytes, *, mode: int) -> None:
-    """Write a file whole or not at all; mkstemp's is the owner's alone from the start."""
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with open(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fchmod(descriptor, mode)
-            os.fsync(descriptor)
-        os.replace(name, path)
-    except OSError:
-        os.unlink(name)
-        raise
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
-
-
-def _unwritable(folder: Path, error: OSError) -> IdentityError:
-    return IdentityError("identity", str(folder), f"a folder to write in ({error.strerror})")

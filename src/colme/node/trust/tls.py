@@ -140,22 +140,21 @@ def _together(certificates: list[Certificate]) -> bytes:
     return b"\n".join(one.pem for one in certificates)
 
 
-def _kept_alive() -> Options:
-    """Silence is noticed at both ends."""
-    return [
-        ("grpc.keepalive_time_ms", KEEPALIVE_MS),
-        ("grpc.keepalive_timeout_ms", KEEPALIVE_MS // 2),
-        # Without it gRPC waits a minute for the answer to a ping, whatever the line above says.
-        ("grpc.http2.ping_timeout_ms", KEEPALIVE_MS // 2),
-        ("grpc.keepalive_permit_without_calls", 1),
-    ]
+_KEPT_ALIVE: Options = [
+    ("grpc.keepalive_time_ms", KEEPALIVE_MS),
+    ("grpc.keepalive_timeout_ms", KEEPALIVE_MS // 2),
+    # Without it gRPC waits a minute for the answer to a ping, whatever the line above says.
+    ("grpc.http2.ping_timeout_ms", KEEPALIVE_MS // 2),
+    ("grpc.keepalive_permit_without_calls", 1),
+]
+"""Silence is noticed at both ends."""
 
 
 def channel_options() -> Options:
     """For calls to neighbours."""
     return [
         ("grpc.ssl_target_name_override", TLS_NAME),
-        *_kept_alive(),
+        *_KEPT_ALIVE,
         ("grpc.http2.max_pings_without_data", 0),
         ("grpc.max_receive_message_length", LARGEST_PACKET),
         ("grpc.enable_retries", 0),
@@ -167,7 +166,7 @@ def server_options() -> Options:
     """For calls from neighbours."""
     return [
         ("grpc.so_reuseport", 0),  # Two nodes on one port would each get half of the calls.
-        *_kept_alive(),
+        *_KEPT_ALIVE,
         ("grpc.http2.min_ping_interval_without_data_ms", KEEPALIVE_MS // 2),
         ("grpc.max_receive_message_length", LARGEST_PACKET),
         ("grpc.server_handshake_timeout_ms", HANDSHAKE_MS),

@@ -4,8 +4,6 @@
   "use strict";
 
   const {chart, make, number} = colme;
-  /** Standard errors on each side: 95%. */
-  const BAND = 1.96;
   /** Times the error alone, at which the picture ends; how far a curve goes, its label says. */
   const HIGHEST = 2;
 
@@ -22,7 +20,7 @@
     const highest = Math.max(...curve.mse_over_local);
     const beyond = highest > most ? ` (up to ${number(highest)})` : "";
     const end = (sign) =>
-      curve.mse_over_local.map((value, i) => value + sign * BAND * (curve.standard_error[i] ?? 0));
+      curve.mse_over_local.map((value, i) => value + sign * (curve.margin[i] ?? 0));
     return {
       name: curve.algorithm,
       label: `${curve.algorithm}${beyond}, at the end`,

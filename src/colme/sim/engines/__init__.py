@@ -3,11 +3,12 @@
 - `engine`: what an engine is given (`Setting`, `World`, `Chunk`), what it measures, what it is
 - `paper`, `large`: Algorithm 1 in the SIMD kernel, with `decisions`; many agents in a run alone
 - `relay`: records on boards, and the answers of `colme.inference`
-- `baselines`: the systems that came before, one file each; `own`: those of a user
+- `baselines`: the systems that came before, one file each, and those of a user
 - `liars`: what dishonest agents report
 """
 
-from colme.sim.engines.baselines import BASELINES, Baseline, Run
+from colme.sim.engines.baselines import BASELINES
+from colme.sim.engines.baselines.base import Baseline, OwnTable, Run
 from colme.sim.engines.engine import (
     MEASURED,
     AlgorithmTable,
@@ -29,7 +30,6 @@ from colme.sim.engines.engine import (
 )
 from colme.sim.engines.large import LargeEngine
 from colme.sim.engines.liars import Claims, Liars, Moment
-from colme.sim.engines.own import OwnTable
 from colme.sim.engines.paper import PaperEngine, PaperTable
 from colme.sim.engines.relay.engine import RelayTable
 

@@ -8,7 +8,6 @@ is asked in Python, edge by edge (`PythonRule`), which takes a thousand times as
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -17,7 +16,7 @@ from colme.errors import ConfigError
 from colme.rules.decision import RULES, DecisionRule, ThresholdRule
 from colme.rules.release import Profile, Release
 from colme.sim.engines.engine import FloatArray
-from colme.sim.kernel import WORD, Array, Edges, RunningMeans, at_most
+from colme.sim.kernel.arrays import WORD, Array, Edges, RunningMeans, at_most
 
 
 class LooksAtMeans(Exception):  # noqa: N818 (it says what the rule does)
@@ -96,8 +95,6 @@ class EdgeThresholds:
         pairs = np.sort(pairs.reshape(-1, 2), axis=1)
         self._pairs, pair_of = np.unique(pairs, axis=0, return_inverse=True)
         self._pair_of = pair_of.reshape(len(z), -1)
-        # A rule of the package takes arrays as well as numbers; of another that is not known.
-        self._at_once = type(rule) in RULES.values()
         self._ahead = max(1, min(AHEAD, FACTS // len(self._kinds)))
         self._known_from = -self._ahead
         self._known: FloatArray = np.empty(0)
@@ -110,16 +107,15 @@ class EdgeThresholds:
             self._z[:, (t - 1) % self._z.shape[1]] = z[self._pair_of]
 
     def _of_pairs(self, t: int) -> FloatArray:
-        variance, beta = self._facts(t)
         mine, theirs = self._pairs.T
-        if self._at_once:
+        # A rule of the package takes arrays as well as numbers.
+        if type(self._rule) in RULES.values():
+            variance, beta = self._facts(t)
             one: Any = _Unseen(count=t, variance=variance[mine], beta=beta[mine])
             other: Any = _Unseen(count=t, variance=variance[theirs], beta=beta[theirs])
             return np.broadcast_to(self._rule.threshold(one, other), mine.shape)
-        releases: list[Any] = [
-            _Unseen(count=t, variance=v, beta=b)
-            for v, b in zip(variance.tolist(), beta.tolist(), strict=True)
-        ]
+        # One by one: what a custom rule does with arrays is not known.
+        releases = [_release(self._rule, profile, t) for profile in self._kinds]
         pairs = zip(mine.tolist(), theirs.tolist(), strict=True)
         try:
             return np.array([self._rule.threshold(releases[a], releases[b]) for a, b in pairs])
@@ -131,24 +127,15 @@ class EdgeThresholds:
         """Variance and parameter of a release of t samples, of each kind."""
         if not 0 <= t - self._known_from < self._ahead:
             self._known_from = t
-            counts = np.arange(t, t + self._ahead, dtype=np.float64)
+            n: Any = np.arange(t, t + self._ahead, dtype=np.float64)
             self._known = np.array(
                 [
-                    (
-                        profile.released_variance(counts, counts),  # type: ignore[arg-type]
-                        self._parameters(profile, counts),
-                    )
+                    (profile.released_variance(n, n), self._rule.parameter(profile, n, n))
                     for profile in self._kinds
                 ]
             )
         variance, beta = self._known[:, :, t - self._known_from].T
         return variance, beta
-
-    def _parameters(self, profile: Profile, counts: FloatArray) -> FloatArray:
-        ask: Any = partial(self._rule.parameter, profile)
-        if self._at_once:
-            return np.asarray(ask(counts, counts))
-        return np.array([ask(int(n), int(n)) for n in counts])
 
 
 class PythonRule:

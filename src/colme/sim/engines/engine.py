@@ -20,7 +20,7 @@ from colme.config import Table
 from colme.graph import Graph, IntArray
 from colme.rules.release import Profile
 from colme.sim.engines.liars import Claims, Liars
-from colme.sim.kernel import (
+from colme.sim.kernel.arrays import (
     BUFFER,
     UNIFORM,
     Array,
@@ -72,12 +72,6 @@ class Answered:
     """[M, runs]: the estimated size of the class, the agent included; None if not estimated."""
     margin: FloatArray | None = None
     """[M, runs]: half the width of a 95% interval; None if there is none."""
-
-
-def new_record(rows: int, runs: int) -> Record:
-    """An empty one."""
-    empty = {name: np.zeros((rows, runs)) for name in MEASURED}
-    return empty | {"alone": np.full((rows, runs), np.nan)}
 
 
 def of_answers(
@@ -369,13 +363,8 @@ class Chunk:
 
     def _of(self, values: Array) -> Array:
         held = (np.arange(self.first, self.last + 1) - 1) % len(values)
-        taken: Array = values[held]
+        taken: Array = values[held][:, :, : self._runs]
         return taken
-
-    @cached_property
-    def data_in_lanes(self) -> Array:
-        """[rounds, M, lanes]: `data`, with the lanes that no run has."""
-        return self._of(self.stream.data)
 
     @cached_property
     def data(self) -> Array:
@@ -383,12 +372,12 @@ class Chunk:
 
         They have drift and pace in them. Those of liars are honest: `World.liars` has their lies.
         """
-        return self.data_in_lanes[:, :, : self._runs]
+        return self._of(self.stream.data)
 
     @cached_property
     def noise(self) -> Array:
         """[rounds, M, runs]: the running mean of each agent's Laplace(0, 1) draws."""
-        return self._of(self.stream.noise)[:, :, : self._runs]
+        return self._of(self.stream.noise)
 
 
 Cell = tuple[str, int]
@@ -486,12 +475,14 @@ class Engine(ABC):
     def __init__(self, world: World, entrants: Sequence[Entrant], prepared: Any = None) -> None:
         self.world = world
         self.entrants = entrants
-        rows = len(world.setting.recorded)
+        self.cells: list[Cell] = [(table.label, level) for table, level in entrants]
+        shape = len(world.setting.recorded), world.runs
         self.record: dict[Cell, Record] = {
-            (table.label, level): new_record(rows, world.runs) for table, level in entrants
+            cell: {name: np.zeros(shape) for name in MEASURED} for cell in self.cells
         }
         for record in self.record.values():
             record["evaluated"][:] = world.honest_agents
+            record["alone"][:] = np.nan
         self._answered: dict[Cell, Answered] = {}
 
     @property

@@ -3,27 +3,21 @@
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from math import sqrt
 from typing import Final
 
 import numpy as np
 
 from colme.sim.engines.engine import Answered, Cell, Chunk, Cost, Engine, Entrant, World
-from colme.sim.engines.paper import PreparedRules, cost_in_rounds
-from colme.sim.kernel import (
-    COMMON,
+from colme.sim.engines.paper import PreparedRules, cost_in_rounds, kernel_algorithms
+from colme.sim.kernel.arrays import COMMON, ORACLE, Array, aligned, zeros
+from colme.sim.kernel.large import (
     COUNTED,
-    ORACLE,
     ROWS,
-    Array,
     Neighbours,
-    Rules,
     advance_span,
-    aligned,
     edges_within,
     new_large_state,
     squared_errors,
-    zeros,
 )
 
 WORTH_A_THREAD: Final = 25_000
@@ -59,21 +53,15 @@ class LargeEngine(Engine):
         threads: int,
     ) -> None:
         super().__init__(world, entrants)
-        setting, form, dtype = world.setting, world.form, world.form[0].dtype
+        setting, form = world.setting, world.form
         self.graph = Neighbours(world.graph.indptr, aligned(world.graph.indices, np.int32))
         """The graph in the kernel's form."""
         spans = max(1, min(threads, setting.agents // WORTH_A_THREAD))
         edges = np.linspace(0, setting.agents, spans + 1).astype(int).tolist()
         self._spans = list(pairwise(edges))
-        self._rules = Rules(
-            rule=np.array([one.kind for one in prepared], np.int32),
-            stride=np.array([one.alpha[0] for one in prepared], np.int32),
-            offset=np.array([one.alpha[1] for one in prepared], np.int32),
-            z=np.array([one.below(dtype) for one in prepared]),
-            scale=np.array(
-                [sqrt(setting.profiles[level][0][0].sigma2_dp / 2) for _, level in entrants]
-            ),
-        )
+        rules = kernel_algorithms(setting, entrants, prepared, 0, form)
+        # Everybody has the same epsilon: one scale will do.
+        self._rules = rules._replace(scale=rules.scale[:, :1].copy())
         self._state = new_large_state(
             form,
             self.graph,
@@ -139,11 +127,11 @@ class LargeEngine(Engine):
         squared_errors(form, self._state.data, first, location, local_error, row)
         counts = self._state.counts.sum(axis=0, dtype=np.int64)
         error = zeros((1, len(form)), np.float64)
-        for k, (table, level) in enumerate(self.entrants):
+        for k, cell in enumerate(self.cells):
             squared_errors(form, self._state.answers, k * agents, location, error, 0)
             values = dict(zip(COUNTED, counts[k], strict=True))
             edges = {"within": self._within, "between": len(self.graph.indices) - self._within}
-            self.note((table.label, level), row, {"error": error[0], **values, **edges})
+            self.note(cell, row, {"error": error[0], **values, **edges})
 
     def advance(self, chunk: Chunk) -> None:
         """It draws its own data, and is not asked to look at others'."""
@@ -151,7 +139,7 @@ class LargeEngine(Engine):
 
     def answered(self, cell: Cell) -> Answered:
         """The kernel has them."""
-        k = [(table.label, level) for table, level in self.entrants].index(cell)
+        k = self.cells.index(cell)
         side = self._state.nodes[k, self._ready % 2]
         return self._as_answered(self._state.answers[k], 1 / side[:, 1].astype(np.float64) - 1)
 

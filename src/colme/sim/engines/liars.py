@@ -1,9 +1,9 @@
 """Dishonest agents: what they report instead of their means, and what they claim of it.
 
 `Liars` are those of a batch. They do all else as honest agents do, and add no noise: what they
-report says nothing about their data. In rounds (`Reported`) a lie takes the place of a running
-mean, and a claimed count or variance that of a profile (`Claims`). In relay (`LyingRecords`) both
-are in records, and each dishonest agent may invent others.
+report says nothing about their data. In rounds (`paper.Reported`) a lie takes the place of a
+running mean, and a claimed count or variance that of a profile (`Claims`). In relay both are in
+records, and each dishonest agent may invent others.
 """
 
 from collections.abc import Callable
@@ -13,12 +13,9 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from colme.graph import IntArray
 from colme.rules.release import Profile
-from colme.sim.kernel import Array, RunningMeans, zeros
 
 FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 
 _GOLDEN: Final = np.uint64(0x9E3779B97F4A7C15)
 
@@ -136,98 +133,3 @@ class Liars:
         z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         z = z ^ (z >> np.uint64(31))
         return np.asarray((z >> np.uint64(11)) * 2.0**-53)
-
-
-class Reported:
-    """Running means as agents report them at one epsilon, with a noise draw for every sample.
-
-    Those of dishonest agents are lies, and carry no noise.
-    """
-
-    def __init__(
-        self,
-        liars: Liars,
-        honest: BoolArray,
-        truth_at: Callable[[int], FloatArray],
-        profiles: list[list[Profile]],
-        stream: RunningMeans,
-    ) -> None:
-        """`profiles` are the agents' own, for each run; `stream` has the shapes."""
-        self._liars, self._honest, self._truth_at = liars, honest, truth_at
-        self._variance = np.array([[one.sigma2 + one.sigma2_dp for one in run] for run in profiles])
-        data, motion = stream.data, stream.motion
-        self._reported = stream._replace(
-            data=zeros(data.shape, data.dtype),
-            noise=zeros(data.shape, data.dtype),
-            motion=zeros(motion.shape, motion.dtype),
-        )
-        self._before = np.zeros((2, *data.shape[1:]), data.dtype)
-
-    def take(self, first: int, last: int, stream: RunningMeans) -> RunningMeans:
-        """Return the rounds first..last, which the stream holds, as they are reported."""
-        reported, runs = self._reported, self._honest.shape[1]
-        for t in range(first, last + 1):
-            row = (t - 1) % len(stream.data)
-            data, noise = reported.data[row], reported.noise[row]
-            data[:], noise[:] = stream.data[row], stream.noise[row]
-            sd = np.sqrt(self._variance.T / t)
-            lies = self._liars.tell(t, data[:, :runs], self._truth_at(t), sd)
-            data[:, :runs] = np.where(self._honest, data[:, :runs], lies)
-            noise[:, :runs] *= self._honest
-            now = np.stack([data, noise])
-            # How far any agent moved at most: rows are tested again by that.
-            reported.motion[row] = np.abs(now - self._before).max(axis=1)
-            self._before = now
-        return reported
-
-
-class LyingRecords:
-    """What dishonest agents do to their records, in relay.
-
-    Arrays have an entry for each record of a board, by the agents that published them (`origins`).
-    """
-
-    def __init__(
-        self,
-        liars: Liars,
-        honest: BoolArray,
-        truth_at: Callable[[int], FloatArray],
-        origins: IntArray,
-    ) -> None:
-        self._liars, self._truth_at, self._origins = liars, truth_at, origins
-        self._lying = ~honest[origins]
-
-    def told(self, t: int, means: Array, sd: FloatArray) -> FloatArray:
-        """[O, runs]: what they report instead of what they would have released in round t.
-
-        `means` [M, runs] are all agents' exact ones, `sd` [O, runs] those of honest releases.
-        """
-        of_all = np.zeros(means.shape)
-        of_all[self._origins] = sd
-        told = self._liars.tell(t, means, self._truth_at(t), of_all)
-        return np.asarray(told[self._origins])
-
-    def lying(self, origin: int) -> BoolArray:
-        """[runs]: in which of them an origin lies."""
-        return np.asarray(self._lying[origin])
-
-    def authors(self, origins: IntArray, lane: int) -> IntArray:
-        """Add the agents that do not exist: their records say what their inventors' do."""
-        return np.repeat(origins, 1 + self._liars.invented * self._lying[origins, lane])
-
-    def counts(self, counts: IntArray, origins: IntArray, lane: int) -> IntArray:
-        """Sample counts as they are claimed."""
-        claimed = (counts * self._liars.count_times).astype(np.int64)
-        return np.where(self._lying[origins, lane], claimed, counts)
-
-    def variances(self, variances: FloatArray, origins: IntArray, lane: int) -> FloatArray:
-        """Known variances as they are claimed."""
-        none = self._lying[origins, lane] & self._liars.no_variance
-        return np.where(none, 0.0, variances)
-
-    def squares(
-        self, squares: FloatArray, origins: IntArray, lane: int, flat: FloatArray
-    ) -> FloatArray:
-        """Mean squares as they are released; `flat` are those of data that do not vary."""
-        none = self._lying[origins, lane] & self._liars.no_variance
-        return np.where(none, flat, squares)

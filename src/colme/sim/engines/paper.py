@@ -33,8 +33,8 @@ from colme.sim.engines.engine import (
     Setting,
     World,
 )
-from colme.sim.engines.liars import Reported
-from colme.sim.kernel import (
+from colme.sim.engines.liars import Liars
+from colme.sim.kernel.arrays import (
     COMMON,
     GIVEN,
     ORACLE,
@@ -46,16 +46,13 @@ from colme.sim.kernel import (
     RunningMeans,
     aligned,
     at_most,
-    edge_totals,
     new_graph,
-    new_kernel_record,
     new_schedule,
-    new_state,
-    new_truth,
     rows_for,
-    simulate,
-    step,
+    zeros,
 )
+from colme.sim.kernel.recording import new_kernel_record
+from colme.sim.kernel.rounds import edge_totals, new_state, new_truth, simulate, step
 
 MESSAGES_PER_EDGE = 3
 BYTES_PER_EDGE = 24
@@ -93,6 +90,43 @@ class PreparedRules:
         return at_most(self.z, dtype) if inclusive else self.z
 
 
+class Reported:
+    """Running means as agents report them at one epsilon, with a noise draw for every sample.
+
+    Those of dishonest agents are lies, and carry no noise.
+    """
+
+    def __init__(self, world: World, liars: Liars, level: int, stream: RunningMeans) -> None:
+        """`stream` has the shapes."""
+        self._world, self._liars = world, liars
+        profiles = world.profiles(level)
+        self._variance = np.array([[one.sigma2 + one.sigma2_dp for one in run] for run in profiles])
+        data, motion = stream.data, stream.motion
+        self._reported = stream._replace(
+            data=zeros(data.shape, data.dtype),
+            noise=zeros(data.shape, data.dtype),
+            motion=zeros(motion.shape, motion.dtype),
+        )
+        self._before = np.zeros((2, *data.shape[1:]), data.dtype)
+
+    def take(self, first: int, last: int, stream: RunningMeans) -> RunningMeans:
+        """Return the rounds first..last, which the stream holds, as they are reported."""
+        reported, runs, honest = self._reported, self._world.runs, self._world.honest
+        for t in range(first, last + 1):
+            row = (t - 1) % len(stream.data)
+            data, noise = reported.data[row], reported.noise[row]
+            data[:], noise[:] = stream.data[row], stream.noise[row]
+            sd = np.sqrt(self._variance.T / t)
+            lies = self._liars.tell(t, data[:, :runs], self._world.truth_at(t), sd)
+            data[:, :runs] = np.where(honest, data[:, :runs], lies)
+            noise[:, :runs] *= honest
+            now = np.stack([data, noise])
+            # How far any agent moved at most: rows are tested again by that.
+            reported.motion[row] = np.abs(now - self._before).max(axis=1)
+            self._before = now
+        return reported
+
+
 class PaperEngine(Engine):
     """All entrants at once, in the lanes of a register."""
 
@@ -111,7 +145,9 @@ class PaperEngine(Engine):
         super().__init__(world, entrants, prepared)
         setting, form = world.setting, world.form
         self._edges = new_graph(world.graph.indptr, world.graph.indices)
-        self._algorithms = kernel_algorithms(setting, entrants, prepared, self._edges, form)
+        self._algorithms = kernel_algorithms(
+            setting, entrants, prepared, self._edges.indices.size, form
+        )
         self._schedule = new_schedule(setting.rounds, setting.recorded, tolerance=setting.tolerance)
         # Consensus values begin at 0 (line 1), which is not where the data are.
         self._state = new_state(
@@ -159,27 +195,24 @@ class PaperEngine(Engine):
         for start in range(first, last + 1, stride):
             stop = min(start + stride - 1, last)
             self._fill(start, stop)
-            self._simulate(start, stop, stream, local_error)
+            simulate(
+                self.world.form,
+                start,
+                stop,
+                self._edges,
+                self.world.origin,
+                self._truth,
+                self._schedule,
+                self._algorithms,
+                stream,
+                self._state,
+                self._kernel_record,
+                local_error,
+            )
 
     def _fill(self, first: int, last: int) -> None:
         for one in self._own_thresholds.values():
             one.fill(first, last)
-
-    def _simulate(self, first: int, last: int, stream: RunningMeans, local_error: Array) -> None:
-        simulate(
-            self.world.form,
-            first,
-            last,
-            self._edges,
-            self.world.origin,
-            self._truth,
-            self._schedule,
-            self._algorithms,
-            stream,
-            self._state,
-            self._kernel_record,
-            local_error,
-        )
 
     def advance(self, chunk: Chunk) -> None:
         """Each algorithm through the whole chunk; one whose rule is Python's, round by round."""
@@ -204,10 +237,7 @@ class PaperEngine(Engine):
             return dict.fromkeys(levels, chunk.stream)
         if not self._reported:
             self._reported = {
-                level: Reported(
-                    world.liars, world.honest, world.truth_at, world.profiles(level), chunk.stream
-                )
-                for level in levels
+                level: Reported(world, world.liars, level, chunk.stream) for level in levels
             }
         return {
             level: reported.take(chunk.first, chunk.last, chunk.stream)
@@ -231,7 +261,7 @@ class PaperEngine(Engine):
 
     def answered(self, cell: Cell) -> Answered:
         """The kernel has them."""
-        k = [(table.label, level) for table, level in self.entrants].index(cell)
+        k = self.cells.index(cell)
         answers, size = self._state.answers[k], self._state.size[k].astype(np.float64)
         return self._as_answered(answers[:, : self.world.runs], size[:, : self.world.runs])
 
@@ -243,10 +273,10 @@ class PaperEngine(Engine):
         """The kernel writes its own record."""
         mine = np.s_[..., : self.world.runs]
         within, between = edge_totals(self._truth, self._state)
-        for k, (table, level) in enumerate(self.entrants):
-            cell = table.label, level
+        for k, cell in enumerate(self.cells):
             for name, values in self._kernel_record._asdict().items():
                 self.record[cell][name] = values[k][mine]
+            # Classes and graph stay, so these are the same in every recorded round.
             edges = {"within": within[mine], "between": between[mine]}
             for row in range(len(self.world.setting.recorded)):
                 self.note(cell, row, edges)
@@ -269,16 +299,15 @@ class PaperTable(AlgorithmTable):
 
     model_config = ConfigDict(extra="allow", arbitrary_types_allowed=True)
 
+    engine: ClassVar[type[Engine]] = PaperEngine
+    allows_liars: ClassVar[bool] = True
+    """They tell other means than they have; the oracle knows classes, not who lies."""
+
     algorithm: Literal["paper"] = "paper"
     rule: str | DecisionRule = "bernstein"
     """bernstein, tight, optimistic, oracle; or one's own: an object, or module:attribute."""
     alpha: Literal["stepped", "theorem"] = "stepped"
     """How much of the past consensus keeps: as for the paper's figure, or its Theorem 1."""
-
-    @property
-    def allows_liars(self) -> bool:
-        """They tell other means than they have; the oracle knows classes, not who lies."""
-        return True
 
     @model_validator(mode="before")
     @classmethod
@@ -309,11 +338,6 @@ class PaperTable(AlgorithmTable):
     def check(self, agents: int, dishonest: int = 0) -> None:
         """Raise ConfigError if the rule's options do not fit so many agents."""
         self.rule_in(Situation(agents=agents, degree=1, epsilon=1))
-
-    @property
-    def engine(self) -> type[Engine]:
-        """The SIMD kernel."""
-        return PaperEngine
 
     @field_serializer("rule")
     def _plain_rule(self, rule: str | DecisionRule) -> Any:
@@ -369,15 +393,15 @@ def kernel_algorithms(
     setting: Setting,
     entrants: Sequence[Entrant],
     prepared: Sequence[PreparedRules],
-    edges: Edges,
+    edges: int,
     form: Form,
 ) -> Algorithms:
-    """The kernel's description of all entrants."""
+    """The kernel's description of all entrants, on a graph of so many edges."""
     per_edge = any(one.kind == PER_EDGE for one in prepared)
     kinds, ends = 1, 1
     if per_edge:
         kinds = len(setting.distinct_profiles(0))
-        ends = 1 if len(setting.profiles[0][0]) == 1 else max(edges.indices.size, 1)
+        ends = 1 if len(setting.profiles[0][0]) == 1 else max(edges, 1)
     # Enough rounds for any chunk, and for long stretches where they cost little memory.
     affordable = min(64, EDGE_THRESHOLDS // (ends * kinds**2))
     rows = max(rows_for(setting.agents, form), affordable)

@@ -113,7 +113,8 @@ def _compare_row_per_edge(
 
 
 @inline
-def _same_row(form: Form, graph: Edges, classes: Array, own: Register, e: int, end: int) -> Any:
+def same_row(form: Form, graph: Any, classes: Array, own: Register, e: int, end: int) -> Register:
+    """The word of the neighbours e..end whose class is `own`."""
     word = ints(form, 0)
     while e < end:
         word = append(word, load(form, classes, peek(graph.indices, e)) == own)
@@ -128,7 +129,7 @@ def mark_alike(form: Form, graph: Edges, classes: Array, same: Array) -> None:
         own = load(form, classes, a)
         e, end = peek(graph.indptr, a), peek(graph.indptr, a + 1)
         for w in range(peek(graph.words, a), peek(graph.words, a + 1)):
-            store(same, w, _same_row(form, graph, classes, own, e, min(e + WORD, end)))
+            store(same, w, same_row(form, graph, classes, own, e, min(e + WORD, end)))
             e += WORD
 
 

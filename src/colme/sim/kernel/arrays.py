@@ -187,10 +187,6 @@ def new_graph(indptr: Any, indices: Any) -> Edges:
     owners = np.repeat(np.arange(starts.size - 1), np.diff(starts))
     upper_starts, upper = _rows(owners, others, others > owners, starts.size - 1)
     lower_starts, lower = _rows(owners, others, others < owners, starts.size - 1)
-    if upper.size != lower.size or upper.size + lower.size != others.size:
-        raise ValueError(
-            "indices: a loop, or an edge in one direction only; expected simple edges both ways"
-        )
     words = np.zeros_like(starts)
     np.cumsum((np.diff(upper_starts) + WORD - 1) // WORD, out=words[1:])
     return Edges(upper_starts, upper, words, lower_starts, lower)

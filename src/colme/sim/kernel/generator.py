@@ -1,19 +1,36 @@
-"""Random numbers in every lane: xoshiro128++, uniform, Laplace and tabulated variables.
+"""Random numbers in every lane, and the running means of data and noise that all algorithms see.
 
-A generator can be moved on by any number of draws at once (`leap_over`, `leap_on`). A step of it is
-linear over GF(2), and so is any number of steps: a matrix of 128 bits by 128 (Blackman and Vigna
-2021, section 10). A thread that draws for agents 1000 .. 1999 of each round leaps over the draws of
-all others, and sees the bits that one generator for all agents would have given.
+Numbers are xoshiro128++; variables are uniform, Laplace and tabulated. A generator can be moved on
+by any number of draws at once (`leap_over`, `leap_on`). A step of it is linear over GF(2), and so
+is any number of steps: a matrix of 128 bits by 128 (Blackman and Vigna 2021, section 10). A thread
+that draws for agents 1000 .. 1999 of each round leaps over the draws of all others, and sees the
+bits that one generator for all agents would have given.
 """
 
 # mypy: disable-error-code="misc, no-any-return, untyped-decorator"
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from colme.sim.kernel.arrays import STEPS, Array, Form, Origin, Register, inline
+from colme.sim.kernel.arrays import (
+    BUFFER,
+    STEPS,
+    UNIFORM,
+    Array,
+    Form,
+    Origin,
+    Register,
+    RunningMeans,
+    aligned,
+    compiled,
+    inline,
+    rows_for,
+    zeros,
+)
 from colme.sim.kernel.simd import (
+    absolute,
     bits_of,
     float_from_bits,
     floats,
@@ -21,10 +38,14 @@ from colme.sim.kernel.simd import (
     fma,
     gather,
     ints,
+    load,
     peek,
+    reals,
     rotate_left,
+    store,
     to_floats,
     to_ints,
+    to_reals,
     unsigned_shift_right,
 )
 
@@ -90,6 +111,62 @@ def from_table(form: Form, population: Origin, kind: Register, bits: Register) -
     return fma(position - left, high - low, low)
 
 
+@inline
+def next_sample(
+    form: Form, population: Origin, a: int, s0: Register, s1: Register, s2: Register, s3: Register,
+    nine: Register,
+) -> Any:  # fmt: skip
+    """Agent a's next sample and unit noise, and the next state.
+
+    Draws are float32 whatever the form, so that a float64 run sees the same world as a float32 run.
+    """
+    bits, s0, s1, s2, s3 = next_bits(s0, s1, s2, s3, nine)
+    if population.shape == UNIFORM:
+        deviation = signed_unit(form, bits)
+    else:
+        deviation = from_table(form, population, load(form, population.classes, a), bits)
+    location, spread = load(form, population.location, a), load(form, population.spread, a)
+    sample = fma(to_reals(form, deviation), spread, location)
+    bits, s0, s1, s2, s3 = next_bits(s0, s1, s2, s3, nine)
+    return sample, to_reals(form, unit_laplace(form, bits)), s0, s1, s2, s3
+
+
+@inline
+def place_of(stream: RunningMeans, t: int) -> int:
+    """Where round t begins in the stream's arrays, in registers."""
+    return (t - 1) % stream.data.shape[0] * stream.data.shape[1]
+
+
+@compiled
+def draw(form: Form, first: int, last: int, population: Origin, stream: RunningMeans) -> None:
+    """Fill the stream for rounds first..last, at most as many as it has rows."""
+    agents = stream.data.shape[1]
+    nine = ints(form, 9)
+    s0, s1 = load(form, stream.bits, 0), load(form, stream.bits, 1)
+    s2, s3 = load(form, stream.bits, 2), load(form, stream.bits, 3)
+    for t in range(first, last + 1):
+        gain = reals(form, 1.0 / t)
+        old, new = place_of(stream, t - 1), place_of(stream, t)
+        most_moved, most_jolted = reals(form, 0.0), reals(form, 0.0)
+        for a in range(agents):
+            sample, unit, s0, s1, s2, s3 = next_sample(form, population, a, s0, s1, s2, s3, nine)
+            old_mean = load(form, stream.data, old + a)
+            old_noise = load(form, stream.noise, old + a)
+            mean = fma(sample - old_mean, gain, old_mean)
+            noise = fma(unit - old_noise, gain, old_noise)
+            store(stream.data, new + a, mean)
+            store(stream.noise, new + a, noise)
+            most_moved = max(most_moved, absolute(mean - old_mean))
+            most_jolted = max(most_jolted, absolute(noise - old_noise))
+        row = (t - 1) % stream.data.shape[0]
+        store(stream.motion, 2 * row, most_moved)
+        store(stream.motion, 2 * row + 1, most_jolted)
+    store(stream.bits, 0, s0)
+    store(stream.bits, 1, s1)
+    store(stream.bits, 2, s2)
+    store(stream.bits, 3, s3)
+
+
 _GOLDEN = 0x9E3779B97F4A7C15
 _MASK = 2**64 - 1
 
@@ -109,6 +186,17 @@ def generator_state(seed: int, run: int) -> list[int]:
         z = _mix64(state)
         words += [z & 0xFFFFFFFF, z >> 32]
     return words
+
+
+def new_stream(
+    form: Form, agents: int, seed: int, runs: Sequence[int], buffer: int = BUFFER
+) -> RunningMeans:
+    """`runs` are the run indices of the lanes."""
+    rows = rows_for(agents, form, buffer)
+    bits = np.array([generator_state(seed, run) for run in runs], np.uint32).T.view(np.int32)
+    data, noise = (zeros((rows, agents, len(form)), form[0].dtype) for _ in range(2))
+    motion = zeros((rows, 2, len(form)), data.dtype)
+    return RunningMeans(aligned(bits, np.int32), data, noise, motion)
 
 
 _BITS = 128  # of a state

@@ -5,7 +5,7 @@ neighbours. So an agent looks at each neighbour once a round, at one place of me
 round t it mixes the neighbours' consensus values of round t - 1 by the weights of round t, and
 decides by the releases of round t + 1 who will be accepted then. Nobody writes to a neighbour, so
 that a pass may be cut into spans of agents, each a thread's; all passes of a round end before the
-next begins. The sums are those of `mixing`, in the same order, and the draws those of `stream`:
+next begins. The sums are those of `rounds`, in the same order, and the draws those of `generator`:
 results are the same bits, however many spans there are.
 """
 
@@ -15,11 +15,11 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from colme.sim.kernel.acceptance import append, to_top
+from colme.sim.kernel.acceptance import append, same_row, to_top
 from colme.sim.kernel.arrays import (
     ORACLE,
-    UNIFORM,
     WORD,
+    Algorithms,
     Array,
     Form,
     Origin,
@@ -29,17 +29,8 @@ from colme.sim.kernel.arrays import (
     inline,
     zeros,
 )
-from colme.sim.kernel.generator import (
-    from_table,
-    generator_state,
-    leap_on,
-    leap_over,
-    leapt,
-    next_bits,
-    signed_unit,
-    unit_laplace,
-)
-from colme.sim.kernel.recording import OF_THREE
+from colme.sim.kernel.generator import generator_state, leap_on, leap_over, leapt, next_sample
+from colme.sim.kernel.recording import OF_THREE, square
 from colme.sim.kernel.simd import (
     absolute,
     floor,
@@ -83,16 +74,6 @@ class Neighbours(NamedTuple):
     indices: Array  # int32 [2 E], ascending within a row
 
 
-class Rules(NamedTuple):
-    """As in `Algorithms`, where everybody has the same epsilon."""
-
-    rule: Array  # int32 [A]: COMMON or ORACLE
-    stride: Array  # int32 [A]
-    offset: Array  # int32 [A]
-    z: Array  # float64 [A, T + 1]
-    scale: Array  # float64 [A]
-
-
 class LargeState(NamedTuple):
     """Before the pass of round t, side t % 2 of `nodes` has consensus values of t - 1, shares of t,
     releases of t + 1; the pass writes the other side."""
@@ -109,7 +90,7 @@ class LargeState(NamedTuple):
 
 
 def new_large_state(
-    form: Form, graph: Neighbours, rules: Rules, alike: Any, *, start: float, seed: int,
+    form: Form, graph: Neighbours, rules: Algorithms, alike: Any, *, start: float, seed: int,
     runs: range, spans: list[tuple[int, int]],
 ) -> LargeState:  # fmt: skip
     """The state before anything is drawn; `runs` are those of the lanes."""
@@ -139,36 +120,16 @@ def new_large_state(
 @inline
 def _draw(form: Form, t: int, first: int, end: int, population: Origin, state: LargeState,
     s0: Register, s1: Register, s2: Register, s3: Register) -> Any:  # fmt: skip
-    """The running means of round t of some agents, as `stream.draw` has them."""
+    """The running means of round t of some agents, as `generator.draw` has them."""
     agents = state.noise.shape[0]
     gain, nine = reals(form, 1.0 / t), ints(form, 9)
     old, new = (t - 2) % ROWS * agents, (t - 1) % ROWS * agents
     for a in range(first, end):
-        bits, s0, s1, s2, s3 = next_bits(s0, s1, s2, s3, nine)
-        if population.shape == UNIFORM:
-            deviation = signed_unit(form, bits)
-        else:
-            deviation = from_table(form, population, load(form, population.classes, a), bits)
-        location, spread = load(form, population.location, a), load(form, population.spread, a)
-        sample = fma(to_reals(form, deviation), spread, location)
-        bits, s0, s1, s2, s3 = next_bits(s0, s1, s2, s3, nine)
-        unit = to_reals(form, unit_laplace(form, bits))
+        sample, unit, s0, s1, s2, s3 = next_sample(form, population, a, s0, s1, s2, s3, nine)
         mean, noise = load(form, state.data, old + a), load(form, state.noise, a)
         store(state.data, new + a, fma(sample - mean, gain, mean))
         store(state.noise, a, fma(unit - noise, gain, noise))
     return s0, s1, s2, s3
-
-
-@inline
-def _alike_row(
-    form: Form, graph: Neighbours, state: LargeState, a: int, e: int, end: int
-) -> Register:
-    """The word of the neighbours e..end that are like a."""
-    own, word = load(form, state.alike, a), ints(form, 0)
-    while e < end:
-        word = append(word, load(form, state.alike, peek(graph.indices, e)) == own)
-        e += 1
-    return word
 
 
 @inline
@@ -196,7 +157,7 @@ def _call_for_alike(form: Form, a: int, graph: Neighbours, state: LargeState) ->
 
 @inline
 def _pass(
-    form: Form, k: int, t: int, a: int, z: Register, graph: Neighbours, rules: Rules,
+    form: Form, k: int, t: int, a: int, z: Register, graph: Neighbours, rules: Algorithms,
     state: LargeState,
 ) -> Register:  # fmt: skip
     """Agent a's consensus value of round t, which is returned, and its accepted set of the next."""
@@ -222,7 +183,8 @@ def _pass(
             top = top + top
             e += 1
         if rules.rule[k] == ORACLE:
-            word = _alike_row(form, graph, state, a, begin, stop) if t == 0 else old
+            alike = load(form, state.alike, a)
+            word = same_row(form, graph, state.alike, alike, begin, stop) if t == 0 else old
         store(state.accepted, w, word)
         size = size + popcount(word)
         changes = changes | (word ^ old)
@@ -251,7 +213,8 @@ def _look(form: Form, k: int, t: int, a: int, graph: Neighbours, state: LargeSta
     w = k * words + e // WORD + a
     while e < end:
         stop = min(e + WORD, end)
-        word, same = load(form, state.accepted, w), _alike_row(form, graph, state, a, e, stop)
+        word = load(form, state.accepted, w)
+        same = same_row(form, graph, state.alike, load(form, state.alike, a), e, stop)
         size, agreed = size + popcount(word), popcount(word & same)
         missed = missed + popcount(same) - agreed
         mixed_up = mixed_up + popcount(word) - agreed
@@ -268,7 +231,7 @@ def _look(form: Form, k: int, t: int, a: int, graph: Neighbours, state: LargeSta
 @inline
 def _pass_recorded(
     form: Form, k: int, t: int, first: int, end: int, span: int, z: Register, tolerance: float,
-    graph: Neighbours, population: Origin, rules: Rules, state: LargeState,
+    graph: Neighbours, population: Origin, rules: Algorithms, state: LargeState,
 ) -> None:  # fmt: skip
     """The pass of some agents, with their answers and what is counted of them."""
     agents, none = state.noise.shape[0], ints(form, 0)
@@ -295,12 +258,12 @@ def _pass_recorded(
 
 @inline
 def _release(
-    form: Form, k: int, t: int, first: int, end: int, rules: Rules, state: LargeState
+    form: Form, k: int, t: int, first: int, end: int, rules: Algorithms, state: LargeState
 ) -> None:
     """Put what some agents release in round t where the pass of round t - 1 finds it."""
     agents = state.noise.shape[0]
     data, side = (t - 1) % ROWS * agents, (2 * k + (t - 1) % 2) * agents
-    scale = reals(form, rules.scale[k])
+    scale = reals(form, rules.scale[rules.noise[k], 0])
     for a in range(first, end):
         x = fma(scale, load(form, state.noise, a), load(form, state.data, data + a))
         store(state.nodes, FIELDS * (side + a) + 2, x)
@@ -309,7 +272,7 @@ def _release(
 @compiled
 def advance_span(
     form: Form, first: int, last: int, recorded: bool, span: int, start: int, end: int,
-    tolerance: float, graph: Neighbours, population: Origin, rules: Rules, state: LargeState,
+    tolerance: float, graph: Neighbours, population: Origin, rules: Algorithms, state: LargeState,
 ) -> None:  # fmt: skip
     """Agents start..end through the passes of rounds first..last, of which the last is recorded,
     or not. It all begins with -1, which only draws round 1, and 0, of which round 1 is decided.
@@ -350,8 +313,7 @@ def squared_errors(
     error = to_doubles(form, ints(form, 0))
     for a in range(location.shape[0]):
         value, truth = load(form, values, first + a), load(form, location, a)
-        difference = to_doubles(form, value) - to_doubles(form, truth)
-        error = error + difference * difference
+        error = error + square(form, value, truth)
     store(errors, row, error)
 
 

@@ -20,6 +20,7 @@ from colme.sim.kernel.arrays import (
     inline,
     zeros,
 )
+from colme.sim.kernel.generator import place_of
 from colme.sim.kernel.simd import (
     absolute,
     ints,
@@ -32,7 +33,6 @@ from colme.sim.kernel.simd import (
     store,
     to_doubles,
 )
-from colme.sim.kernel.stream import place_of
 
 OF_THREE: Final = 0.3
 """Between the shares of sizes up to 2, at least 1/3, and those of all others, at most 1/4."""
@@ -53,24 +53,10 @@ class KernelRecord(NamedTuple):
 
 
 @inline
-def _square(form: Form, value: Register, truth: Register) -> Register:
+def square(form: Form, value: Register, truth: Register) -> Register:
+    """The squared error, in double precision."""
     error = to_doubles(form, value) - to_doubles(form, truth)
     return error * error
-
-
-@inline
-def record_local(
-    form: Form, row: int, stream: RunningMeans, t: int, truth: Truth, errors: Array
-) -> None:
-    """Write the error of the data means into a row of `errors`."""
-    agents = truth.location.shape[0]
-    first = place_of(stream, t)
-    error = to_doubles(form, ints(form, 0))
-    for a in range(agents):
-        data, location = load(form, stream.data, first + a), load(form, truth.location, a)
-        honest = to_doubles(form, load(form, truth.honest, a))
-        error = error + honest * _square(form, data, location)
-    store(errors, row, error)
 
 
 @inline
@@ -124,7 +110,7 @@ def record_round(
         if kept:
             store(state.answers, k * agents + a, answer)
         location, honest = load(form, truth.location, a), load(form, truth.honest, a)
-        error = error + to_doubles(form, honest) * _square(form, answer, location)
+        error = error + to_doubles(form, honest) * square(form, answer, location)
         is_close = minus_one(reals(form, tolerance) >= absolute(answer - location))
         close = close - honest * is_close
         local = local + honest * (ints(form, 1) + minus_one(collaborates))

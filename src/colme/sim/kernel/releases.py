@@ -9,7 +9,7 @@ noise.
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -53,36 +53,41 @@ class Released(NamedTuple):
     square: Array  # float64 [H, M, L]
 
 
-class _Table(NamedTuple):
-    """Of one schedule, block by block: float64, but for the ends."""
+_BEYOND: dict[str, float] = {
+    "end": np.iinfo(np.int64).max,
+    "weight": 1,
+    "square_weight": 1,
+    "whole": 1,
+    "square_whole": 1,
+    "blends": 0,
+}
+"""The tables of a plan, and what they say beyond the last block of a schedule."""
 
-    end: Array
-    weight: Array
-    square_weight: Array
-    whole: Array
-    square_whole: Array
-    blends: Array  # [4, K]
+
+def block_ends(schedule: WeighedBlocks, rounds: int) -> list[int]:
+    """Up to the first block that ends after so many rounds."""
+    ends = [schedule.next_end(0)]
+    while ends[-1] < rounds:
+        ends.append(schedule.next_end(ends[-1]))
+    return ends
 
 
 # All 256 schedules of each of eight epsilons, 20 kB each at most: batches share them.
 @lru_cache(maxsize=2048)
-def _table(schedule: WeighedBlocks, rounds: int) -> _Table:
-    """Up to the first block that ends after so many rounds. It is never written to."""
-    ends = [schedule.next_end(0)]
-    while ends[-1] < rounds:
-        ends.append(schedule.next_end(ends[-1]))
+def _tables(schedule: WeighedBlocks, rounds: int) -> dict[str, Array]:
+    """Block by block, to the end of `block_ends`. They are never written to."""
+    ends = block_ends(schedule, rounds)
     weights = [schedule.weights(*one) for one in islice(blocks(schedule, 0, 0), len(ends))]
     made_of = [blend(schedule, count) for count in ends]
-    shares = [(one.data, one.noise, one.square_data, one.square_noise) for one in made_of]
     # In units of the largest whole number: floats have digits to spare.
-    return _Table(
-        end=np.array(ends),
-        weight=np.array([one.sum / WHOLE for one in weights]),
-        square_weight=np.array([one.squares / WHOLE for one in weights]),
-        whole=np.array([one.weight / WHOLE for one in made_of]),
-        square_whole=np.array([one.square_weight / WHOLE for one in made_of]),
-        blends=np.array(shares).T,
-    )
+    return {
+        "end": np.array(ends),
+        "weight": np.array([one.sum / WHOLE for one in weights]),
+        "square_weight": np.array([one.squares / WHOLE for one in weights]),
+        "whole": np.array([one.weight / WHOLE for one in made_of]),
+        "square_whole": np.array([one.square_weight / WHOLE for one in made_of]),
+        "blends": np.array([one.shares for one in made_of]).T,
+    }
 
 
 def new_plan(
@@ -91,29 +96,21 @@ def new_plan(
     """Of everybody's schedule and profile, for all counts up to `rounds`."""
     different = list(dict.fromkeys(schedules))
     number = {schedule: i for i, schedule in enumerate(different)}
-    tables = [_table(schedule, rounds) for schedule in different]
-    longest = max(table.end.size for table in tables)
-
-    def rows(which: str, beyond: float) -> Array:
-        """[..., S, K] of the tables, which are not all as long."""
-        each = [getattr(table, which) for table in tables]
+    tables = [_tables(schedule, rounds) for schedule in different]
+    longest = max(table["end"].size for table in tables)
+    together: dict[str, Any] = {}
+    for name, beyond in _BEYOND.items():
+        each = [table[name] for table in tables]  # they are not all as long
         shape = *each[0].shape[:-1], len(different), longest
-        filled = np.full(shape, beyond, each[0].dtype)
+        together[name] = np.full(shape, beyond, each[0].dtype)
         for i, one in enumerate(each):
-            filled[..., i, : one.shape[-1]] = one
-        return filled
-
+            together[name][..., i, : one.shape[-1]] = one
     return BlockPlan(
         schedule=np.array([number[schedule] for schedule in schedules]),
-        end=rows("end", np.iinfo(np.int64).max),
-        weight=rows("weight", 1),
-        square_weight=rows("square_weight", 1),
-        whole=rows("whole", 1),
-        square_whole=rows("square_whole", 1),
-        blends=rows("blends", 0),
         scale=np.array([laplace_scale(p.half_range, p.epsilon) for p in profiles]),
         half_range=np.array([p.half_range for p in profiles]),
         squares=squares,
+        **together,
     )
 
 

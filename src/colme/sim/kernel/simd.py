@@ -354,12 +354,7 @@ def _unary(name: str) -> Any:
 
 absolute = _unary("fabs")
 floor = _unary("floor")
-
-
-@intrinsic
-def popcount(typingctx, a):
-    """The number of set bits in each lane."""
-    return a(a), lambda context, builder, sig, args: _call(builder, "ctpop", a, *args)
+popcount = _unary("ctpop")  # the number of set bits in each lane
 
 
 # Masks

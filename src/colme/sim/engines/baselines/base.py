@@ -1,15 +1,19 @@
-"""The interface and the engine of all baselines, and the confidence radius that three share."""
+"""The interface, table and engine of all baselines, and the confidence radius that three share.
+
+A custom baseline is an object from Python, or `module:attribute`; so is a custom engine.
+"""
 
 # mypy: disable-error-code="misc, untyped-decorator"
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, log, sqrt
-from typing import Annotated, Any, ClassVar, Final, Protocol
+from typing import Annotated, Any, ClassVar, Final, Protocol, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import ConfigDict, Field, field_serializer, model_validator
 
+from colme import plugins
 from colme.errors import ConfigError
 from colme.graph import Graph, IntArray
 from colme.inference.compiled import jit
@@ -27,7 +31,7 @@ from colme.sim.engines.engine import (
     of_answers,
     of_decisions,
 )
-from colme.sim.kernel import Array
+from colme.sim.kernel.arrays import Array
 
 MEAN_BYTES: Final = 8
 COUNT_BYTES: Final = 4
@@ -82,10 +86,10 @@ class BaselineEngine(Engine):
         nobody = -1 - np.arange(len(world.honest))[:, None]
         self._classes = np.where(world.honest, world.in_runs(world.mean_groups), nobody)
         self._baselines: dict[Cell, list[Baseline]] = {}
-        for table, level in entrants:
+        for cell, (table, level) in zip(self.cells, entrants, strict=True):
             assert isinstance(table, BaselineTable)
             profile = world.setting.widest(level)
-            self._baselines[table.label, level] = [
+            self._baselines[cell] = [
                 table.make(Run(world.graph, self._classes[:, run], profile))
                 for run in range(world.runs)
             ]
@@ -154,44 +158,105 @@ class BaselineTable(AlgorithmTable):
         """One run at a time."""
         return BaselineEngine
 
+    @property
+    def made(self) -> Any:
+        """What makes a baseline, called with a run and the options."""
+        raise NotImplementedError
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """All fields but those of every algorithm."""
+        return {key: one for key, one in self if key not in AlgorithmTable.model_fields}
+
     def make(self, run: Run) -> Baseline:
         """Make the baseline of one run, before its first round."""
-        raise NotImplementedError
+        baseline: Baseline = self.made(run, **self.options)
+        return baseline
+
+
+class OwnTable(BaselineTable):
+    """What it has beside a name are options, with which the object is called.
+
+    An engine is a subclass of `Engine`; it finds its options in its entrant. Anything else that can
+    be called takes a `Run`, and the options, and makes a `Baseline`.
+    """
+
+    model_config = ConfigDict(extra="allow", arbitrary_types_allowed=True)
+
+    private: ClassVar[bool] = True
+
+    @property
+    def engine(self) -> type[Engine]:
+        """The object itself, or the one that runs baselines."""
+        made = self.made
+        return made if isinstance(made, type) and issubclass(made, Engine) else BaselineEngine
+
+    @property
+    def needs_one_epsilon(self) -> bool:
+        """A baseline is told one profile; an engine can ask for everybody's."""
+        return self.engine is BaselineEngine
+
+    @property
+    def allows_paces(self) -> bool:
+        """A baseline is not told them; an engine can ask for everybody's counts."""
+        return self.engine is not BaselineEngine
+
+    @property
+    def allows_liars(self) -> bool:
+        """A baseline is shown samples; an engine can ask what liars tell."""
+        return self.engine is not BaselineEngine
+
+    @model_validator(mode="after")
+    def _can_be_called(self) -> Self:
+        if not callable(self.made):
+            expected = "an Engine, a callable that makes a Baseline of a Run, or module:attribute"
+            raise ConfigError("algorithm", self.algorithm, expected)
+        return self
+
+    @field_serializer("algorithm")
+    def _plain_algorithm(self, algorithm: Any) -> str:
+        return plugins.text_of(algorithm)
+
+    @property
+    def label(self) -> str:
+        """Its name, or that of the object."""
+        return self.name or plugins.text_of(self.algorithm).rpartition(":")[2]
+
+    @property
+    def made(self) -> Any:
+        """The object itself."""
+        text = self.algorithm
+        return plugins.load("algorithm", text) if isinstance(text, str) else text
 
 
 Delta = Annotated[float, Field(gt=0, le=1)]
 """The confidence level of the three, as an option."""
 
 
-def confidence_radius(count: int, sigma: float, gamma: float) -> float:
-    """beta_gamma(n) = sigma sqrt((2/n) (1 + 1/n) ln(sqrt(n + 1) / gamma)).
+@dataclass(frozen=True, slots=True)
+class Radii:
+    """Confidence radii: beta_gamma(n) = sigma sqrt((2/n) (1 + 1/n) ln(sqrt(n + 1) / gamma))."""
 
-    Infinite for n = 0: of an agent never heard of, anything may be true.
-    """
-    if count <= 0:
-        return inf
-    return sigma * sqrt(2 / count * (1 + 1 / count) * log(sqrt(count + 1) / gamma))
+    sigma: float
+    gamma: float
 
+    def __post_init__(self) -> None:
+        if not 0 < self.sigma < inf:
+            raise ConfigError("sigma", self.sigma, "a finite number greater than 0")
 
-def radii(first: int, rounds: int, sigma: float, gamma: float) -> Array:
-    """The radius after `first` samples, after one more, ...: `rounds` of them."""
-    return np.array([confidence_radius(first + i, sigma, gamma) for i in range(rounds)])
+    def after(self, count: int) -> float:
+        """Infinite for n = 0: of an agent never heard of, anything may be true."""
+        if count <= 0:
+            return inf
+        n, gamma = count, self.gamma
+        return self.sigma * sqrt(2 / n * (1 + 1 / n) * log(sqrt(n + 1) / gamma))
+
+    def of_rounds(self, first: int, rounds: int) -> Array:
+        """The radius after `first` samples, after one more, ...: `rounds` of them."""
+        return np.array([self.after(first + i) for i in range(rounds)])
 
 
 @jit
 def optimistic_distance(mean_a: float, mean_b: float, radius_a: float, radius_b: float) -> float:
     """The least distance of the true means; b looks to be of a's class iff this is <= 0."""
     return abs(mean_a - mean_b) - radius_a - radius_b
-
-
-def graph_gamma(graph: Graph, delta: float) -> float:
-    """gamma = delta / (4 r M), with the largest degree as r if the graph is not regular."""
-    return delta / (4 * max(1, int(graph.degrees.max(initial=0))) * graph.agents)
-
-
-def check_confidence(sigma: float, delta: float) -> None:
-    """Refuse what has no radius."""
-    if not 0 < sigma < inf:
-        raise ConfigError("sigma", sigma, "a finite number greater than 0")
-    if not 0 < delta <= 1:
-        raise ConfigError("delta", delta, "a number in (0, 1]")

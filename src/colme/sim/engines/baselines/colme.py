@@ -13,26 +13,23 @@ nobody in this round. Both are as in the published code, which would loop foreve
 # mypy: disable-error-code="misc, untyped-decorator"
 
 from functools import partial
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
 
 import numpy as np
 
-from colme.errors import ConfigError
 from colme.inference.compiled import jit
 from colme.sim.engines.baselines.base import (
     COUNT_BYTES,
     MEAN_BYTES,
+    Baseline,
     BaselineTable,
     Delta,
+    Radii,
     Run,
-    check_confidence,
     optimistic_distance,
-    radii,
 )
-from colme.sim.engines.engine import (
-    Cost,
-)
-from colme.sim.kernel import Array
+from colme.sim.engines.engine import Cost
+from colme.sim.kernel.arrays import Array
 
 SIMPLE: Final = 0
 SOFT: Final = 1
@@ -45,18 +42,15 @@ class Colme:
 
     def __init__(
         self,
-        agents: int,
+        run: Run,
         *,
-        sigma: float,
         delta: float,
         restricted: bool = False,
         weights: str = "simple",
     ) -> None:
-        check_confidence(sigma, delta)
-        if weights not in WEIGHTS:
-            raise ConfigError("weights", weights, f"one of {', '.join(WEIGHTS)}")
-        self._sigma, self._restricted, self._weights = sigma, restricted, WEIGHTS[weights]
-        self._gamma = delta / (8 * agents)
+        agents = run.graph.agents
+        self._radii_after = Radii(run.sigma, delta / (8 * agents)).of_rounds
+        self._restricted, self._weights = restricted, WEIGHTS[weights]
         # What a remembers of b is at [b, a]: a loop over a then takes several agents at a time.
         self._means = np.zeros((agents, agents))
         self._counts = np.zeros((agents, agents))
@@ -70,7 +64,7 @@ class Colme:
             first,
             data,
             answers,
-            radii(first, len(data), self._sigma, self._gamma),
+            self._radii_after(first, len(data)),
             self._restricted,
             self._weights,
             self._means,
@@ -98,6 +92,8 @@ class Colme:
 class ColmeTable(BaselineTable):
     """How estimates are weighed, and whether only the class is asked."""
 
+    made: ClassVar[type[Baseline]] = Colme
+
     algorithm: Literal["colme"]
     delta: Delta = 1.0
     """Level of the confidence intervals: smaller makes them wider."""
@@ -105,16 +101,6 @@ class ColmeTable(BaselineTable):
     """As the authors call them."""
     restricted: bool = False
     """Only those that look alike are asked."""
-
-    def make(self, run: Run) -> Colme:
-        """It needs no graph."""
-        return Colme(
-            run.graph.agents,
-            sigma=run.sigma,
-            delta=self.delta,
-            restricted=self.restricted,
-            weights=self.weights,
-        )
 
 
 @jit

@@ -9,32 +9,38 @@ nothing new and is left out.
 
 # mypy: disable-error-code="misc, untyped-decorator"
 
-from collections.abc import Callable
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import model_validator
 
 from colme.inference.compiled import jit
-from colme.rules.decision import Bernstein, Theta, nearest_paper_theta, theta_from
-from colme.rules.release import Profile, Release, laplace_scale
-from colme.sim.engines.baselines.base import COUNT_BYTES, MEAN_BYTES, BaselineTable, Run
-from colme.sim.engines.engine import (
-    Cost,
+from colme.rules.decision import Bernstein, nearest_paper_theta, theta_from
+from colme.rules.release import Release, laplace_scale
+from colme.sim.engines.baselines.base import (
+    COUNT_BYTES,
+    MEAN_BYTES,
+    Baseline,
+    BaselineTable,
+    Run,
 )
-from colme.sim.kernel import Array
+from colme.sim.engines.engine import Cost
+from colme.sim.kernel.arrays import Array
 
 
 class PrivateColme:
-    """All agents share one `profile`; `theta` is the level of the test by round."""
+    """`theta` is the level of the test by round; the paper's is that of the graph's mean degree."""
 
-    def __init__(self, agents: int, *, profile: Profile, theta: Callable[[int], float]) -> None:
-        self._profile, self._rule = profile, Bernstein(theta)
+    def __init__(self, run: Run, *, theta: Any) -> None:
+        self._profile = profile = run.profile
+        if theta == "paper":
+            theta = nearest_paper_theta(float(run.graph.degrees.mean()), profile.epsilon)
+        self._rule = Bernstein(theta_from(theta))
         self._scale = laplace_scale(profile.half_range, profile.epsilon)
         released = profile.sigma2 + profile.sigma2_dp
         # The weight of a release where one's own mean weighs 1.
         self._weight = profile.sigma2 / released if released else 1.0
-        self._released = np.zeros(agents)
+        self._released = np.zeros(run.graph.agents)
         self._threshold = np.inf
 
     def advance(self, first: int, data: Array, noise: Array, answers: Array) -> None:
@@ -68,31 +74,20 @@ class PrivateColme:
 class PrivateColmeTable(BaselineTable):
     """theta as of the paper's Bernstein rule."""
 
+    made: ClassVar[type[Baseline]] = PrivateColme
     private: ClassVar[bool] = True
+    needs_one_epsilon: ClassVar[bool] = True
+    """All agents share one profile."""
 
     algorithm: Literal["private-colme"]
     theta: Any = "paper"
     """A function of the round, by name."""
 
-    @property
-    def needs_one_epsilon(self) -> bool:
-        """All agents share one profile."""
-        return True
-
     @model_validator(mode="after")
     def _theta_is_one(self) -> Self:
-        self._theta(5, 1)
+        if self.theta != "paper":
+            theta_from(self.theta)
         return self
-
-    def _theta(self, degree: float, epsilon: float) -> Theta:
-        if self.theta == "paper":
-            return nearest_paper_theta(degree, epsilon)
-        return theta_from(self.theta)
-
-    def make(self, run: Run) -> PrivateColme:
-        """theta for the graph's mean degree, though it needs no graph."""
-        theta = self._theta(float(run.graph.degrees.mean()), run.profile.epsilon)
-        return PrivateColme(run.graph.agents, profile=run.profile, theta=theta)
 
 
 @jit

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from colme.cli.tables import show
+from colme.cli.printing import show
 
 NAMES = ("private-c-colme, epsilon = 4", "private-c-colme, epsilon = inf", "c-colme, global reset")
 NUMBERS = ("1.23e-05", "0.123", "0.999", "20.0", "1,234", "123")
