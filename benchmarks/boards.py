@@ -31,7 +31,7 @@ from colme.node.trust.tls import channel_options
 from colme.node.wire.codec import METHOD, encode, message_in, parse_frame, parts_of
 from colme.protocol.board.messages import DigestMessage, RecordsMessage
 from colme.protocol.board.record import Record
-from support.boarded import board_of, boarded, relaying, somebody
+from support.boarded import board_of, boarded, somebody
 from support.boards import written
 from support.neighbours import Caller, Neighbours
 from support.wires import Wire
@@ -116,7 +116,7 @@ async def hub(folder: Path, size: int = 200) -> None:
     """One node with many neighbours, which speak to it and do not listen."""
     names = [f"n{number:03d}" for number in range(size)]
     around = Neighbours(folder, "hub", *names)
-    config = relaying(around, "hub", *names, pace={"interval": INTERVAL})
+    config = around.config("hub", *names, pace={"interval": INTERVAL})
     keys = {name: Identity.load(around.identity(name)).signs({}) for name in names}
     async with AsyncExitStack() as stack:
         began, busy = perf_counter(), process_time()
@@ -159,7 +159,7 @@ class Ring:
         """All of them, until they know each other."""
         for number, name in enumerate(self.names):
             others = (self.names[number - 1], self.names[(number + 1) % len(self.names)])
-            config = relaying(self._around, name, *others, pace={"interval": self._interval})
+            config = self._around.config(name, *others, pace={"interval": self._interval})
             if self._wired:
                 for other in others:
                     wire = Wire(self._around.address(other))

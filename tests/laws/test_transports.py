@@ -221,7 +221,7 @@ async def in_memory(_: Path) -> AsyncIterator[Way]:
 async def sessions(folder: Path) -> AsyncIterator[Sessions]:
     two = Neighbours(folder, "a", "b")
     (port,) = free_ports(1)
-    agreement = Agreement.of(two.config("a", "b").agreed)
+    agreement = Agreement.of(two.in_rounds("a", "b").agreed)
     state = folder / "state"
     async with AsyncExitStack() as stack:
         relay = await stack.enter_async_context(relaying(port, two.ports["b"]))

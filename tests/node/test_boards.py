@@ -8,7 +8,7 @@ import pytest
 from colme.node.config import NodeConfig
 from colme.node.node import Node
 from colme.node.state import Overview
-from support.boarded import board_of, orders, relaying
+from support.boarded import board_of, orders
 from support.neighbours import Neighbours, free_ports
 from support.relay import relaying as line
 from support.waiting import until
@@ -20,7 +20,7 @@ async def test_a_release_reaches_those_who_are_no_neighbours(tmp_path: Path) -> 
     three = Neighbours(tmp_path, *PATH)
     async with AsyncExitStack() as stack:
         nodes = {
-            name: await stack.enter_async_context(Node(relaying(three, name, *others)))
+            name: await stack.enter_async_context(Node(three.config(name, *others)))
             for name, others in PATH.items()
         }
         for number, node in enumerate(nodes.values()):
@@ -49,10 +49,10 @@ async def test_after_a_partition_boards_become_alike(tmp_path: Path) -> None:
     four = Neighbours(tmp_path, "a", "b", "c", "d")
     to_b, to_c = free_ports(2)
     configs = {
-        "a": relaying(four, "a", "b"),
-        "b": through(relaying(four, "b", "a", "c"), "c", to_c),
-        "c": through(relaying(four, "c", "b", "d"), "b", to_b),
-        "d": relaying(four, "d", "c"),
+        "a": four.config("a", "b"),
+        "b": through(four.config("b", "a", "c"), "c", to_c),
+        "c": through(four.config("c", "b", "d"), "b", to_b),
+        "d": four.config("d", "c"),
     }
     async with AsyncExitStack() as stack:
         nodes = [await stack.enter_async_context(Node(one)) for one in configs.values()]

@@ -15,7 +15,7 @@ from colme.node.state import Overview, backup, restore
 from colme.node.trust.tls import channel_options
 from colme.node.wire import neighbour_pb2 as pb
 from colme.node.wire.codec import PROTOCOL
-from support.boarded import changed, of, origin_in, relaying
+from support.boarded import changed, of, origin_in
 from support.neighbours import Neighbours
 from support.refusing import refused
 from support.waiting import PATIENCE, until
@@ -29,20 +29,20 @@ async def test_an_old_state_is_stopped_by_whoever_has_the_record(tmp_path: Path)
     a = origin_in(three, "a")
     state, old = tmp_path / "a" / "state", tmp_path / "old"
     async with AsyncExitStack() as stack:
-        b = await stack.enter_async_context(Node(relaying(three, "b", "a", "c")))
-        c = await stack.enter_async_context(Node(relaying(three, "c", "a", "b")))
-        async with Node(relaying(three, "a", "b")) as node:
+        b = await stack.enter_async_context(Node(three.config("b", "a", "c")))
+        c = await stack.enter_async_context(Node(three.config("c", "a", "b")))
+        async with Node(three.config("a", "b")) as node:
             await node.take([0.25] * 20)
             await until(lambda: of(c, a) is not None)
         copytree(state, old)
-        async with Node(relaying(three, "a", "b")) as node:
+        async with Node(three.config("a", "b")) as node:
             await node.take([0.25] * 200)
             await until(lambda: (of(c, a) or of(b, a)).count > 100)  # type: ignore[union-attr]
             await until(lambda: of(c, a) == of(b, a))
         rmtree(state)
         copytree(old, state)
         before = Overview.of(state).ledger
-        async with Node(relaying(three, "a", "c")) as node:
+        async with Node(three.config("a", "c")) as node:
             with refused(StaleStateError, "state"):
                 async with asyncio.timeout(PATIENCE):
                     await node.failed()
@@ -52,9 +52,9 @@ async def test_an_old_state_is_stopped_by_whoever_has_the_record(tmp_path: Path)
 async def test_a_restored_state_waits_for_every_pinned_neighbour(tmp_path: Path) -> None:
     three = Neighbours(tmp_path, "a", "b", "c")
     state, copy = tmp_path / "a" / "state", tmp_path / "copy.sqlite"
-    config = relaying(three, "a", "b", "c")
+    config = three.config("a", "b", "c")
     async with AsyncExitStack() as stack:
-        b = await stack.enter_async_context(Node(relaying(three, "b", "a")))
+        b = await stack.enter_async_context(Node(three.config("b", "a")))
         async with Node(config) as node:
             await node.take([0.25] * 20)
             await until(lambda: of(b, origin_in(three, "a")) is not None)
@@ -64,7 +64,7 @@ async def test_a_restored_state_waits_for_every_pinned_neighbour(tmp_path: Path)
             await until(lambda: node.status().neighbours[0].connected)
             with refused(LocalProtocolError, "sample"):
                 await node.take([0.5])
-            async with Node(relaying(three, "c", "a")):
+            async with Node(three.config("c", "a")):
                 await until(lambda: node._parts.neighbourhood.joined.is_set())
                 await node.take([0.5])
 
@@ -72,11 +72,11 @@ async def test_a_restored_state_waits_for_every_pinned_neighbour(tmp_path: Path)
 async def test_the_owner_may_say_that_one_was_told_nothing_since(tmp_path: Path) -> None:
     three = Neighbours(tmp_path, "a", "b", "c")
     state, copy = tmp_path / "a" / "state", tmp_path / "copy.sqlite"
-    config = relaying(three, "a", "b", "c")
+    config = three.config("a", "b", "c")
     with refused(ConfigError, "--told-nothing-since"):
         async with Node(config, told_nothing_since=["c"]):
             pass
-    async with Node(relaying(three, "b", "a")):
+    async with Node(three.config("b", "a")):
         backup(state, copy)
         restore(copy, state)
         with refused(ConfigError, "--told-nothing-since"):
@@ -88,9 +88,9 @@ async def test_the_owner_may_say_that_one_was_told_nothing_since(tmp_path: Path)
 
 async def test_a_lost_state_begins_a_new_incarnation(tmp_path: Path) -> None:
     two = Neighbours(tmp_path, "a", "b")
-    config, state = relaying(two, "a", "b"), tmp_path / "a" / "state"
+    config, state = two.config("a", "b"), tmp_path / "a" / "state"
     a = origin_in(two, "a")
-    async with Node(relaying(two, "b", "a")) as b:
+    async with Node(two.config("b", "a")) as b:
         async with Node(config) as node:
             await node.take([0.25] * 200)
             await until(lambda: of(b, a) is not None)
@@ -116,12 +116,12 @@ async def test_another_epsilon_begins_another_incarnation(tmp_path: Path) -> Non
     """Blocks count from 1 again: without it the node's own records would stop it."""
     two = Neighbours(tmp_path, "a", "b")
     a = origin_in(two, "a")
-    config = relaying(two, "a", "b")
-    async with Node(relaying(two, "b", "a")) as b:
+    config = two.config("a", "b")
+    async with Node(two.config("b", "a")) as b:
         async with Node(config) as node:
             await node.take([0.25] * 200)
             await until(lambda: of(b, a) is not None)
-        other = relaying(two, "a", "b", privacy={"epsilon": 2})
+        other = two.config("a", "b", privacy={"epsilon": 2})
         assert not changed(other, drop_waiting=True).goes_on
         async with Node(other) as node:
             await node.take([0.75] * 40)
@@ -132,7 +132,7 @@ async def test_another_epsilon_begins_another_incarnation(tmp_path: Path) -> Non
 async def test_another_signing_key_is_refused_by_the_state(tmp_path: Path) -> None:
     """Blocks end by the origin, and others know what was released by it."""
     two = Neighbours(tmp_path, "a", "b")
-    config = relaying(two, "a", "b")
+    config = two.config("a", "b")
     async with Node(config) as node:
         await node.take([0.25])
     rmtree(config.identity)
@@ -144,7 +144,7 @@ async def test_another_signing_key_is_refused_by_the_state(tmp_path: Path) -> No
 
 async def test_a_neighbour_of_an_earlier_version_is_told_in_words(tmp_path: Path) -> None:
     two = Neighbours(tmp_path, "a", "b")
-    config = relaying(two, "a", "b")
+    config = two.config("a", "b")
     trust = two.trust("b", "a")
     async with Node(config) as node:
         credentials = trust.channel_credentials("a")

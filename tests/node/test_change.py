@@ -177,7 +177,7 @@ def test_the_variance_and_the_algorithm_change_the_same_way(tmp_path: Path) -> N
 
 def fed_by(two: Neighbours, path: Path, **privacy: float) -> NodeConfig:
     agreed, pace = {"rounds": "free"}, {"deadline": 0.2}
-    config = two.config("a", "b", agreed=agreed, pace=pace, privacy=privacy)
+    config = two.in_rounds("a", "b", agreed=agreed, pace=pace, privacy=privacy)
     return config.model_copy(update={"source": FileSource(kind="file", path=path, poll=0.01)})
 
 
@@ -186,7 +186,7 @@ async def test_a_node_goes_on_among_its_neighbours_and_reads_no_line_twice(tmp_p
     two, path = Neighbours(tmp_path, "a", "b"), tmp_path / "samples"
     path.touch()
     before, after = fed_by(two, path, epsilon=4), fed_by(two, path, epsilon=2)
-    other = two.config("b", "a", agreed={"rounds": "free"}, pace={"deadline": 0.2})
+    other = two.in_rounds("b", "a", agreed={"rounds": "free"}, pace={"deadline": 0.2})
 
     async with Node(other) as b:
         async with Node(before) as a:

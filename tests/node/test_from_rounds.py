@@ -13,7 +13,7 @@ from colme.node.config import NodeConfig
 from colme.node.node import Node
 from colme.node.state import Overview
 from colme.node.state.database import FILE
-from support.boarded import changed, of, origin_in, relaying
+from support.boarded import changed, of, origin_in
 from support.neighbours import Neighbours
 from support.old_states import FILES, put_into, settings_of
 from support.refusing import refused
@@ -27,17 +27,17 @@ async def test_a_state_in_rounds_goes_on_in_relay(tmp_path: Path) -> None:
     one = Neighbours(tmp_path, "a", "b")
     a = origin_in(one, "a")
     source = {"kind": "http"}
-    rounds = one.config(
+    rounds = one.in_rounds(
         "a",
         agreed={"rounds": "free", "algorithm": "paper"},
         pace={"deadline": 0.05},
         privacy=privacy,
-    ).model_copy(update={"source": relaying(one, "a").source})
+    ).model_copy(update={"source": one.config("a").source})
     async with Node(rounds) as node:
         await node.take([0.25] * 100)
         await until(lambda: node.status().samples.released > 0)
     before = Overview.of(rounds.state)
-    config = relaying(one, "a", "b", privacy=privacy, source=source)
+    config = one.config("a", "b", privacy=privacy, source=source)
     with refused(ConfigError, "agreed.algorithm"):
         async with Node(config):
             pass
@@ -45,7 +45,7 @@ async def test_a_state_in_rounds_goes_on_in_relay(tmp_path: Path) -> None:
     now = Overview.of(config.state)
     assert (now.algorithm, now.taken, now.ledger) == ("relay", before.taken, before.ledger)
     assert now.last_entries == before.last_entries
-    async with Node(relaying(one, "b", "a", privacy=privacy)) as b, Node(config) as node:
+    async with Node(one.config("b", "a", privacy=privacy)) as b, Node(config) as node:
         assert (await node.estimate()).alone == 0.25
         await until(lambda: of(b, a) is not None)
         await node.take([0.25] * 400)
@@ -64,7 +64,7 @@ def naming_nothing(four: Neighbours, old: Path) -> NodeConfig:
     profile = settings_of(old).profile
     sigma2 = None if settings_of(old).algorithm.release_squares else profile.sigma2
     privacy = {"epsilon": 4, "sigma2": sigma2}
-    return relaying(four, "a", *"bcd", agreed={"bounds": [0, 1]}, privacy=privacy)
+    return four.config("a", *"bcd", agreed={"bounds": [0, 1]}, privacy=privacy)
 
 
 def naming(config: NodeConfig, algorithm: str, *, last: int | None = 50) -> NodeConfig:
@@ -107,7 +107,7 @@ async def test_an_old_state_of_the_rounds_is_known_for_one_in_relay_too(tmp_path
     same, through the change of either side.
     """
     two = Neighbours(tmp_path, "a", "b")
-    in_relay = [relaying(two, name, other) for name, other in (("a", "b"), ("b", "a"))]
+    in_relay = [two.config(name, other) for name, other in (("a", "b"), ("b", "a"))]
     in_rounds = [naming(config, "paper", last=None) for config in in_relay]
     state, old = in_rounds[0].state, tmp_path / "old"
     async with Node(in_rounds[1]) as b:

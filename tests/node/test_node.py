@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from colme.errors import LocalProtocolError, NetworkError, StoreError
-from colme.node.config import HttpSource
 from colme.node.node import Node
 from support.neighbours import Neighbours
 from support.refusing import refused
@@ -25,9 +24,8 @@ USES: dict[str, Callable[[Node], object]] = {
 
 
 def alone(folder: Path, **changes: object) -> Node:
-    """A node with no neighbours, fed by the program."""
-    config = Neighbours(folder, "a").config("a")
-    return Node(config.model_copy(update={"source": HttpSource(kind="http"), **changes}))
+    """A node with no neighbours."""
+    return Node(Neighbours(folder, "a").config("a").model_copy(update=changes))
 
 
 @pytest.mark.parametrize("use", USES)

@@ -8,7 +8,7 @@ import pytest
 from colme.node.node import Node
 from colme.node.session import link
 from colme.node.trust import tls
-from support.boarded import board_of, orders, relaying
+from support.boarded import board_of, orders
 from support.neighbours import Neighbours
 from support.waiting import until
 from support.wires import Wire
@@ -33,7 +33,7 @@ async def test_two_that_were_cut_off_notice_it_and_have_the_same_boards_after_it
         nodes, wires = [], []
         for name, other in (("a", "b"), ("b", "a")):
             wire = await stack.enter_async_context(Wire(two.address(other)))
-            config = relaying(two, name, other)
+            config = two.config(name, other)
             (there,) = config.neighbours
             through = (there.model_copy(update={"address": wire.address}),)
             node = Node(config.model_copy(update={"neighbours": through}))

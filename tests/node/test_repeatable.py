@@ -19,7 +19,7 @@ from support.waiting import until
 def trial(folder: Path) -> NodeConfig:
     """Made-up samples, seeded noise."""
     seeded = {"noise_seed": 5, "per_round": 10}
-    return Neighbours(folder, "a").config("a", source=seeded, agreed={"rounds": "free"})
+    return Neighbours(folder, "a").in_rounds("a", source=seeded, agreed={"rounds": "free"})
 
 
 def real(config: NodeConfig) -> NodeConfig:

@@ -13,8 +13,6 @@ from support.logged import logging
 from support.neighbours import Hearer, Neighbours, hearing, welcome
 from support.waiting import until
 
-RARE_ROUNDS = {"interval": 3600}
-
 
 def refusal(detail: str, reason: "pb.Reason" = pb.REASON_OLD_ROUND) -> bytes:
     told = pb.Refusal(reason=reason, detail=detail, remembered=pb.Standing(epoch=1, round=1))
@@ -37,7 +35,7 @@ def answering(folder: Path, replies: Sequence[bytes], words: str) -> float:
 
     async def play() -> float:
         two = Neighbours(folder, "a", "b")
-        config = two.config("a", "b", agreed=RARE_ROUNDS)
+        config = two.config("a", "b")
         hearer = Hearer(answer=lambda: replies)
         async with (
             hearing(hearer, two.trust("b", "a"), two.address("b")),

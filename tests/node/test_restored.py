@@ -79,7 +79,7 @@ async def test_a_restored_state_is_not_confirmed_by_those_who_can_not_know(tmp_p
     assert "--told-nothing-since c" in str(caught.value)
     assert Overview.of(state(three)).from_backup
     # Asked, it says what b could not know.
-    both = three.config("a", "b", "c", source=SAMPLES, **PACES["clock"])
+    both = three.in_rounds("a", "b", "c", source=SAMPLES, **PACES["clock"])
     async with Node(config(three, "c", "a")), Node(both) as a:
         await ended(a)
 

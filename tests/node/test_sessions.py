@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
-from dataclasses import dataclass
-from math import inf, nan
+from dataclasses import dataclass, replace
+from math import nan
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,8 @@ from colme.node.trust.tls import LARGEST_PACKET, Trust
 from colme.node.wire import neighbour_pb2 as pb
 from colme.node.wire.codec import LARGEST_FRAME
 from colme.protocol.messages import ReleaseMessage
+from support.boarded import of, release, somebody
+from support.boards import written
 from support.logged import Logged, logging
 from support.neighbours import Caller, Neighbours, calling
 from support.waiting import quiet, until
@@ -50,26 +52,38 @@ class Scene:
         return calling(self.trust, "a", self.config)
 
     async def goes_on(self) -> None:
-        """Rounds continue, and b still gets what it waits for."""
-        number, told = self.a.status().round, received(self.b, "a")
-        await until(lambda: self.a.status().round > number + 1)
-        await until(lambda: received(self.b, "a") >= told + 3)
+        """What a says still reaches b."""
+        told = received(self.b, "a")
+        if not self.config.agreed.in_rounds:
+            await release(self.a)
+        await until(lambda: received(self.b, "a") > told + 3 * self.config.agreed.in_rounds)
         assert self.a.status().troubles == ()
 
 
-def on_scene(folder: Path, play: Callable[[Scene], Awaitable[None]]) -> None:
+Play = Callable[[Scene], Awaitable[None]]
+
+
+def on_scene(folder: Path, play: Play, *, in_rounds: bool = False) -> None:
     async def whole() -> None:
         three = Neighbours(folder, "a", "b", "c")
-        config = three.config("a", "b", "c")
+        configured = three.in_rounds if in_rounds else three.config
+        config = configured("a", "b", "c")
         async with AsyncExitStack() as stack:
             a = await stack.enter_async_context(Node(config))
-            b = await stack.enter_async_context(Node(three.config("b", "a")))
+            b = await stack.enter_async_context(Node(configured("b", "a")))
             scene = Scene(a, b, three.trust("c", "a"), config)
-            await until(lambda: a.status().round > 0 and received(b, "a") and received(a, "b"))
+            await until(lambda: a.status().round > 3 * in_rounds and received(b, "a"))
             await play(scene)
             await scene.goes_on()
 
     asyncio.run(whole())
+
+
+GOOD = written(somebody(0))
+
+
+def records(*entries: bytes, sequence: int = 1) -> bytes:
+    return pb.Frame(sequence=sequence, records={"entries": entries}).SerializeToString()
 
 
 def a_release(number: int, mean: float = 0.5) -> bytes:
@@ -81,7 +95,7 @@ def a_release(number: int, mean: float = 0.5) -> bytes:
 FIRST_FRAMES: dict[str, tuple[bytes, str]] = {
     "garbage": (b"\xff" * 40, "REASON_GARBAGE"),
     "oversized": (b"\x00" * (LARGEST_FRAME + 1), "REASON_OVERSIZED"),
-    "no hello": (a_release(1), "REASON_NO_HELLO"),
+    "no hello": (records(GOOD.to_bytes()), "REASON_NO_HELLO"),
 }
 
 
@@ -101,59 +115,79 @@ def test_a_session_that_does_not_begin_with_a_hello_is_over(
     on_scene(tmp_path, play)
 
 
-LATER_FRAMES: dict[str, tuple[Callable[[int], bytes], str, bool]] = {
-    "garbage": (lambda _: b"\xff" * 40, "garbage", True),
-    "empty": (lambda _: b"", "garbage", True),
-    "oversized": (lambda _: b"\x00" * (LARGEST_FRAME + 1), "oversized", True),
-    "not a number": (lambda now: a_release(now, nan), "invalid value", False),
-    "infinite": (lambda now: a_release(now, inf), "invalid value", False),
-    "absurd": (lambda now: a_release(now, 1e101), "invalid value", False),
-    "no round": (lambda _: a_release(0), "invalid value", False),
-    "old": (lambda _: a_release(1), "old round", False),
-    "far ahead": (lambda now: a_release(now + 1000), "future round", False),
-    "no round there is": (lambda _: a_release(2**64 - 1), "invalid value", False),
+BREAKS_OFF: dict[str, tuple[bytes, str]] = {
+    "garbage": (b"\xff" * 40, "garbage"),
+    "empty": (b"", "garbage"),
+    "oversized": (b"\x00" * (LARGEST_FRAME + 1), "oversized"),
+}
+LEFT_OUT: dict[str, tuple[bytes, str]] = {
+    "no record": (records(b"colme"), "invalid value"),
+    "forged": (records(replace(GOOD, mean=0.75).to_bytes()), "bad signature"),
+    "of a round": (a_release(1), "other configuration"),
+}
+LEFT_OUT_IN_ROUNDS: dict[str, tuple[Callable[[int], bytes], str]] = {
+    "not a number": (lambda now: a_release(now, nan), "invalid value"),
+    "old": (lambda _: a_release(1), "old round"),
+    "far ahead": (lambda now: a_release(now + 1000), "future round"),
+    "of a board": (lambda _: records(GOOD.to_bytes()), "other configuration"),
 }
 
 
-@pytest.mark.parametrize("what", LATER_FRAMES)
+async def is_refused(scene: Scene, c: Caller, frame: bytes, reason: str, logged: Logged) -> None:
+    """It is answered, counted and logged."""
+    assert (await c.hello()).WhichOneof("content") == "welcome"
+    await c.say(frame)
+    refusal = (await c.hear()).refusal
+    assert pb.Reason.Name(refusal.reason) == f"REASON_{reason.upper().replace(' ', '_')}"
+    assert counts(scene.a, f'messages_refused_total{{peer="c",reason="{reason}"}} 1.0')
+    (line,) = logged.lines(node="a", event="message refused", peer="c", reason=reason)
+    assert line["why"] == f"from c: {refusal.detail}"
+
+
+@pytest.mark.parametrize("what", [*BREAKS_OFF, *LEFT_OUT])
 def test_a_frame_that_can_not_be_taken_is_left_out(
     what: str, tmp_path: Path, logged: Logged
 ) -> None:
-    frame_in, reason, ends = LATER_FRAMES[what]
+    frame, reason = (BREAKS_OFF | LEFT_OUT)[what]
 
     async def play(scene: Scene) -> None:
-        await until(lambda: scene.a.status().round > 3)
         async with scene.calling() as c:
-            assert (await c.hello()).WhichOneof("content") == "welcome"
-            await c.say(frame_in(scene.a.status().round))
-            refusal = (await c.hear()).refusal
-            name = pb.Reason.Name(refusal.reason)
-            assert name == f"REASON_{reason.upper().replace(' ', '_')}"
-            assert counts(scene.a, f'messages_refused_total{{peer="c",reason="{reason}"}} 1.0')
-            (line,) = logged.lines(node="a", event="message refused", peer="c", reason=reason)
-            assert line["why"] == f"from c: {refusal.detail}"
-            if ends:
+            await is_refused(scene, c, frame, reason, logged)
+            if what in BREAKS_OFF:
                 assert await c.is_over()
             else:
-                number = scene.a.status().round + 1
-                await c.tell(ReleaseMessage(round=number, release=None), sequence=2)
-                await until(lambda: received(scene.a, "c") >= 1)
+                await c.say(records(GOOD.to_bytes(), sequence=2))
+                await until(lambda: of(scene.a, GOOD.origin) == GOOD)
 
     on_scene(tmp_path, play)
 
 
+@pytest.mark.parametrize("what", LEFT_OUT_IN_ROUNDS)
+def test_a_frame_that_can_not_be_taken_in_rounds_is_left_out(
+    what: str, tmp_path: Path, logged: Logged
+) -> None:
+    frame_in, reason = LEFT_OUT_IN_ROUNDS[what]
+
+    async def play(scene: Scene) -> None:
+        async with scene.calling() as c:
+            await is_refused(scene, c, frame_in(scene.a.status().round), reason, logged)
+            before, number = received(scene.a, "c"), scene.a.status().round + 1
+            await c.tell(ReleaseMessage(round=number, release=None), sequence=2)
+            await until(lambda: received(scene.a, "c") > before)
+
+    on_scene(tmp_path, play, in_rounds=True)
+
+
 def test_a_sequence_number_that_was_there_is_a_duplicate(tmp_path: Path, logged: Logged) -> None:
     async def play(scene: Scene) -> None:
-        await until(lambda: scene.a.status().round > 3)
         async with scene.calling() as c:
             await c.hello()
-            await c.say(a_release(1))
-            assert (await c.hear()).refusal.reason == pb.REASON_OLD_ROUND
-            logged.anew()
-            await c.say(a_release(1))
+            await c.say(records(GOOD.to_bytes()))
+            await c.say(records(written(somebody(1)).to_bytes()))
             refusal = (await c.hear()).refusal
             assert refusal.reason == pb.REASON_DUPLICATE
             assert refusal.detail == "sequence: saw 1, expected more than 1"
+        assert of(scene.a, written(somebody(1)).origin) is None
         assert counts(scene.a, 'messages_refused_total{peer="c",reason="duplicate"} 1.0')
         assert logged.lines(node="a", event="message refused", peer="c", reason="duplicate")
 
@@ -172,32 +206,14 @@ def test_more_than_grpc_takes_in_breaks_that_session_alone(tmp_path: Path) -> No
     on_scene(tmp_path, play)
 
 
-def test_another_configuration_is_not_let_in(tmp_path: Path, logged: Logged) -> None:
-    async def play(scene: Scene) -> None:
-        async with scene.calling() as c:
-            refusal = (await c.hello(interval="60.0")).refusal
-            assert refusal.reason == pb.REASON_OTHER_CONFIGURATION
-            assert refusal.detail.startswith("agreed.interval: saw '60.0', expected '0.1'")
-            assert await c.is_over()
-        reason = "other configuration"
-        assert counts(scene.a, f'sessions_refused_total{{reason="{reason}"}} 1.0')
-        (line,) = logged.lines(node="a", event="not let in", peer="c", reason=reason)
-        assert "agreed.interval" in line["why"]
+def test_an_older_standing_is_not_let_in(tmp_path: Path, logged: Logged) -> None:
+    """Which are older is in `test_admission`."""
 
-    on_scene(tmp_path, play)
-
-
-STALE: dict[str, tuple[int, int]] = {"start": (4, 900), "round": (5, 899), "restored": (6, 899)}
-
-
-@pytest.mark.parametrize("older", STALE)
-def test_an_older_standing_is_not_let_in(older: str, tmp_path: Path, logged: Logged) -> None:
     async def play(scene: Scene) -> None:
         async with scene.calling() as c:
             await c.hello(epoch=5, round_=900)
         async with scene.calling() as c:
-            epoch, round_ = STALE[older]
-            refusal = (await c.hello(epoch, round_)).refusal
+            refusal = (await c.hello(5, 899)).refusal
             assert refusal.reason == pb.REASON_STALE_STATE
             assert (refusal.remembered.epoch, refusal.remembered.round) == (5, 900)
             assert await c.is_over()

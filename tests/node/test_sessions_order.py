@@ -46,7 +46,7 @@ async def test_frames_not_yet_received_are_sent_again_once_as_the_same_bytes(
     trust = two.trust("c", "a")
     has = [0]
     hearer = Hearer(answer=lambda: [welcome(has[0], epoch=1 if has[0] else 0)])
-    config = two.config("a", "c", agreed=FREE, pace=PATIENT)
+    config = two.in_rounds("a", "c", agreed=FREE, pace=PATIENT)
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(hearing(hearer, trust, two.address("c")))
         a = await stack.enter_async_context(Node(config))
@@ -83,7 +83,7 @@ async def test_a_session_that_ends_while_a_frame_is_written_ends_nothing_else(
         await write(self, data)
 
     two = Neighbours(tmp_path, "a", "c")
-    config = two.config("a", "c", agreed=FREE, pace=PATIENT)
+    config = two.in_rounds("a", "c", agreed=FREE, pace=PATIENT)
     remembered = iter([0])
     hearer = Hearer(answer=lambda: [welcome(epoch=next(remembered, 1))])
     monkeypatch.setattr(StreamStreamCall, "write", written_too_late)
@@ -97,7 +97,7 @@ async def test_what_is_posted_while_nobody_listens_arrives_once_somebody_does(
 ) -> None:
     two = Neighbours(tmp_path, "a", "c")
     trust = two.trust("c", "a")
-    config = two.config("a", "c", agreed=FREE, pace=PATIENT)
+    config = two.in_rounds("a", "c", agreed=FREE, pace=PATIENT)
     async with AsyncExitStack() as stack:
         a = await stack.enter_async_context(Node(config))
         c = await stack.enter_async_context(calling(trust, "a", config))
@@ -117,7 +117,7 @@ async def said(c: Caller, epoch: int) -> int:
 async def test_a_neighbour_that_reconnects_is_told_what_has_been_received(tmp_path: Path) -> None:
     two = Neighbours(tmp_path, "a", "c")
     trust = two.trust("c", "a")
-    config = two.config("a", "c", agreed=FREE, pace=PATIENT)
+    config = two.in_rounds("a", "c", agreed=FREE, pace=PATIENT)
     async with Node(config) as a:
         await until(lambda: a.status().round == 1)
         async with calling(trust, "a", config) as c:
@@ -137,7 +137,7 @@ async def test_a_neighbour_that_reconnects_is_told_what_has_been_received(tmp_pa
 async def test_a_new_session_takes_the_place_of_the_one_before(tmp_path: Path) -> None:
     two = Neighbours(tmp_path, "a", "c")
     trust = two.trust("c", "a")
-    config = two.config("a", "c", agreed=FREE, pace=PATIENT)
+    config = two.in_rounds("a", "c", agreed=FREE, pace=PATIENT)
     async with Node(config), calling(trust, "a", config) as first:
         await first.hello()
         async with calling(trust, "a", config) as second:
@@ -151,13 +151,13 @@ async def test_connections_that_are_over_are_forgotten(tmp_path: Path) -> None:
     """However they ended: else a new one from the same port would pass for a stranger's."""
     two = Neighbours(tmp_path, "a", "c")
     trust = two.trust("c", "a")
-    config = two.config("a", "c")
+    config = two.in_rounds("a", "c")
     async with Node(config) as a:
         connections = a._parts.neighbourhood._listener._connections
         async with calling(trust, "a", config) as c:
             await c.hello(interval="9.0")
             assert await c.is_over()
-        await check(two.config("c", "a"))
+        await check(two.in_rounds("c", "a"))
         async with calling(trust, "a", config) as c:
             await c.say(b"garbage")
             await c.hear()
@@ -175,7 +175,7 @@ async def test_nodes_run_their_rounds_and_one_that_was_away_joins_again(tmp_path
 
     def node(name: str) -> Node:
         pace = {"last_round": last, "deadline": 1.0}
-        return Node(three.config(name, *ring[name], agreed=FREE, pace=pace))
+        return Node(three.in_rounds(name, *ring[name], agreed=FREE, pace=pace))
 
     async with AsyncExitStack() as stack:
         a, b = [await stack.enter_async_context(node(name)) for name in "ab"]
@@ -214,8 +214,8 @@ async def test_whatever_a_neighbour_answers_the_node_goes_on(what: str, tmp_path
     async with AsyncExitStack() as stack:
         trust = three.trust("c", "a")
         await stack.enter_async_context(hearing(hearer, trust, three.address("c")))
-        a = await stack.enter_async_context(Node(three.config("a", "b", "c")))
-        b = await stack.enter_async_context(Node(three.config("b", "a")))
+        a = await stack.enter_async_context(Node(three.in_rounds("a", "b", "c")))
+        b = await stack.enter_async_context(Node(three.in_rounds("b", "a")))
         await until(lambda: hearer.sessions)
         number = max(a.status().round, 1)
         failure = asyncio.create_task(a.failed())

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from shutil import rmtree
+from shutil import copyfile, rmtree
 
 import pytest
 from grpc.aio import AioRpcError
@@ -16,7 +16,8 @@ from colme.node.node import Node
 from colme.node.owner.status import NeighbourStatus
 from colme.node.session import listener
 from colme.node.session.rehearsal import Finding, check
-from colme.node.trust.identity import Identity
+from colme.node.trust.identity import PUBLIC_FILE, Identity
+from support.boarded import orders, release
 from support.logged import Logged, logging
 from support.neighbours import Hearer, Neighbours, calling, hearing
 from support.refusing import refused
@@ -48,11 +49,11 @@ def of_neighbour(node: Node, name: str) -> NeighbourStatus:
 
 
 async def goes_on(a: Node, b: Node) -> None:
-    """Rounds continue, and the two still hear each other."""
+    """The two are connected, and the one has all that the other releases."""
     await until(lambda: of_neighbour(a, "b").connected and of_neighbour(b, "a").connected)
-    number = max(a.status().round, of_neighbour(b, "a").round, of_neighbour(a, "b").round)
-    await until(lambda: of_neighbour(b, "a").round > number)
-    await until(lambda: of_neighbour(a, "b").round > number)
+    for node, other in ((a, b), (b, a)):
+        await release(node)
+        await until(lambda: orders(node) == orders(other))  # noqa: B023 (awaited here)
 
 
 def expire(three: Neighbours, name: str) -> None:
@@ -192,7 +193,7 @@ def test_check_asks_every_neighbour_and_says_what_is_wrong(tmp_path: Path) -> No
 
     good, down, differs, mistaken = asyncio.run(whole())
     assert [one.well for one in (good, down, differs, mistaken)] == [True, False, False, False]
-    assert good.words.startswith("agrees; it is in round ")
+    assert good.words.startswith("agrees")
     assert "can't be reached" in down.words
     assert differs.words.startswith("refuses: agreed.bounds: saw '0.0,1.0', expected '0.0,2.0'")
     assert "it refuses my certificate" in mistaken.words
@@ -216,3 +217,28 @@ async def test_check_names_a_wrong_certificate(tmp_path: Path) -> None:
     assert not found.well
     fingerprints = [three.trust(who).identity.certificate.fingerprint for who in "bc"]
     assert found.words == "wrong certificate: saw {}, expected {}".format(*fingerprints)
+
+
+async def test_a_neighbour_appends_the_new_certificate_and_goes_on(tmp_path: Path) -> None:
+    two = Neighbours(tmp_path, "a", "b")
+    config_a, config_b = two.config("a", "b"), two.config("b", "a")
+    pin = tmp_path / "a, as b has it.crt"
+    copyfile(two.identity("a") / PUBLIC_FILE, pin)
+    (a_for_b,) = config_b.neighbours
+    pinned = (a_for_b.model_copy(update={"certificate": pin}),)
+    async with Node(config_b.model_copy(update={"neighbours": pinned})) as b:
+        async with Node(config_a) as a:
+            await goes_on(a, b)
+            before = a.status()
+            Identity.renew(two.identity("a"), now=datetime.now(UTC))
+            await goes_on(a, b)
+        async with Node(config_a) as a:
+            await until(lambda: of_neighbour(a, "b").last_error is not None)
+            assert not of_neighbour(a, "b").connected, "b does not know the new one yet"
+            with pin.open("ab") as file:
+                file.write((two.identity("a") / PUBLIC_FILE).read_bytes())
+            await goes_on(a, b)
+            after = a.status()
+            assert after.fingerprint != before.fingerprint
+            assert after.epoch == before.epoch + 1
+            assert after.samples.taken > before.samples.taken

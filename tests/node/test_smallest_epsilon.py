@@ -12,7 +12,6 @@ from colme.node.node import Node
 from colme.node.samples.feeds import make_noise
 from colme.node.session.rehearsal import check
 from colme.privacy.mechanism import SecureLaplace
-from support.boarded import relaying
 from support.neighbours import Neighbours
 from support.refusing import refused
 
@@ -23,7 +22,7 @@ each = pytest.mark.parametrize("privacy", TOO_SMALL.values(), ids=list(TOO_SMALL
 
 
 def alone(folder: Path, **privacy: float) -> NodeConfig:
-    return relaying(Neighbours(folder, "a"), "a", privacy={"sigma2": None} | privacy)
+    return Neighbours(folder, "a").config("a", privacy={"sigma2": None} | privacy)
 
 
 @each

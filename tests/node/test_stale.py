@@ -68,7 +68,7 @@ async def test_a_state_that_is_refused_stays_as_it_is(what: str, tmp_path: Path)
     await grow_apart(two, "free")
     put_back(two, what)
     # However slow this machine is, no round begins before the neighbour has been heard.
-    patient = two.config("a", "b", source=SAMPLES, agreed=FREE, pace={"deadline": PATIENCE})
+    patient = two.in_rounds("a", "b", source=SAMPLES, agreed=FREE, pace={"deadline": PATIENCE})
     async with Node(config(two, "b", "a", "free")) as b:
         seen = []
         for _ in range(2):

@@ -143,7 +143,7 @@ async def test_a_driver_goes_on_after_its_round_and_noises_no_sample_twice(
 
 async def test_a_node_goes_on_from_it(tmp_path: Path) -> None:
     four = Neighbours(tmp_path, "a", "b", "c", "d")
-    config = four.config(
+    config = four.in_rounds(
         "a",
         *"bcd",
         agreed={"rounds": "free", "algorithm": "paper"},

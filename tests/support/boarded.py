@@ -2,11 +2,10 @@
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from colme.network import NoiseSource
 from colme.node.boards import BoardsDriver, Speakers
@@ -28,31 +27,9 @@ from colme.relay import Relay
 from colme.rules.release import Profile
 from colme.signing import Ed25519
 from support.neighbours import Neighbours
+from support.waiting import until
 
-INTERVAL = 0.05
 PROFILE = Profile.bounded(0, 1, epsilon=4, sigma2=0.01)
-
-
-def relaying(
-    neighbours: Neighbours,
-    name: str,
-    *others: str,
-    privacy: Mapping[str, Any] | None = None,
-    **changes: Any,
-) -> NodeConfig:
-    """A node of a neighbourhood that relays, fed by the program."""
-    plain = neighbours.config(name, *others)
-    tables: dict[str, Any] = {
-        "identity": plain.identity,
-        "state": plain.state,
-        "listen": plain.listen,
-        "agreed": {"bounds": [0, 1], "algorithm": "relay"},
-        "privacy": {"epsilon": 4, "sigma2": 0.01} | dict(privacy or {}),
-        "pace": {"interval": INTERVAL},
-        "owner": False,
-        "neighbours": [one.model_dump() for one in plain.neighbours],
-    }
-    return NodeConfig.build(tables | changes)
 
 
 def board_of(node: Node) -> Board:
@@ -84,6 +61,13 @@ def changed(config: NodeConfig, *, drop_waiting: bool = False) -> Change:
 def orders(node: Node) -> dict[str, tuple[int, int]]:
     """How far each origin is, on a node's board."""
     return {entry.origin: entry.order for entry in board_of(node)}
+
+
+async def release(node: Node) -> None:
+    """It takes in so many samples that it releases some; return once that is stored."""
+    before = node.status().samples
+    await node.take([0.5] * (20 + 2 * before.taken))
+    await until(lambda: node.status().samples.released > before.released)
 
 
 @dataclass

@@ -35,6 +35,27 @@ def free_ports(count: int) -> list[int]:
         ]
 
 
+INTERVAL = 0.05
+"""Seconds between two syncs of a node that relays."""
+START = datetime.now(UTC)
+"""Of the rounds by clock: their numbers are small."""
+RELAY: dict[str, dict[str, Any]] = {
+    "agreed": {"bounds": [0, 1]},
+    "privacy": {"epsilon": 4, "sigma2": 0.01},
+    "pace": {"interval": INTERVAL},
+}
+ROUNDS: dict[str, dict[str, Any]] = {
+    "agreed": {
+        "bounds": [0, 1],
+        "algorithm": "paper",
+        "rounds": "clock",
+        "interval": 0.1,
+        "start": START,
+    },
+    "source": {"kind": "synthetic", "mean": 0.5, "sigma": 0.1, "seed": 1},
+}
+
+
 class Neighbours:
     """Some names, each with an identity and a port."""
 
@@ -62,43 +83,38 @@ class Neighbours:
         name: str,
         *others: str,
         pins: Mapping[str, str] | None = None,
-        **changes: dict[str, Any],
+        defaults: Mapping[str, Mapping[str, Any]] = RELAY,
+        **changes: Any,
     ) -> NodeConfig:
-        """A node in rounds that knows the others; `pins`: whose certificate it takes for whose."""
-        tables: dict[str, dict[str, Any]] = {
-            "agreed": {
-                "bounds": [0, 1],
-                "algorithm": "paper",
-                "rounds": "clock",
-                "interval": 0.1,
-                "start": START,
-            },
-            "pace": {},
-            "source": {"kind": "synthetic", "mean": 0.5, "sigma": 0.1, "seed": 1},
-        }
-        merged = {key: table | changes.pop(key, {}) for key, table in tables.items()}
+        """A node that knows the others; it relays and is fed by the program.
+
+        A table in `changes` changes single fields of the same table in `defaults`. `pins`: whose
+        certificate it takes for whose.
+        """
+        tables = {key: table | changes.pop(key, {}) for key, table in defaults.items()}
+        neighbours = [
+            {
+                "name": other,
+                "address": self.address(other),
+                "certificate": self.identity((pins or {}).get(other, other)) / PUBLIC_FILE,
+            }
+            for other in others
+        ]
         return NodeConfig.build(
             {
                 "identity": self.identity(name),
                 "state": self.folder / name / "state",
                 "listen": self.address(name),
                 "owner": False,
-                "neighbours": [
-                    {
-                        "name": other,
-                        "address": self.address(other),
-                        "certificate": self.identity((pins or {}).get(other, other)) / PUBLIC_FILE,
-                    }
-                    for other in others
-                ],
-                **merged,
+                "neighbours": neighbours,
+                **tables,
                 **changes,
             }
         )
 
-
-START = datetime.now(UTC)
-"""Of the rounds by clock: their numbers are small."""
+    def in_rounds(self, name: str, *others: str, **changes: Any) -> NodeConfig:
+        """The same with the paper's algorithm, rounds by the clock and made-up samples."""
+        return self.config(name, *others, defaults=ROUNDS, **changes)
 
 
 @dataclass

@@ -25,7 +25,7 @@ SAMPLES = {"per_round": 5}
 
 
 def config(two: Neighbours, name: str, other: str, pace: str = "clock") -> NodeConfig:
-    return two.config(name, other, source=SAMPLES, **PACES[pace])
+    return two.in_rounds(name, other, source=SAMPLES, **PACES[pace])
 
 
 def state(two: Neighbours, name: str = "a") -> Path:
