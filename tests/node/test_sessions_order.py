@@ -9,10 +9,13 @@ import pytest
 from grpc.aio._call import StreamStreamCall
 
 from colme.node.node import Node
-from colme.node.session import link
+from colme.node.owner.status import NeighbourStatus
 from colme.node.session.rehearsal import check
 from colme.node.wire import neighbour_pb2 as pb
+from colme.protocol.board.messages import RecordsMessage
 from colme.protocol.messages import ConsensusMessage, ReleaseMessage, RoundMessage, SizeMessage
+from support.boarded import board_of, orders, release, somebody
+from support.boards import written
 from support.neighbours import Caller, Hearer, Neighbours, calling, hearing, welcome
 from support.waiting import PATIENCE, until
 
@@ -20,9 +23,7 @@ FREE = {"rounds": "free"}
 PATIENT = {"deadline": PATIENCE}
 
 
-@pytest.fixture(autouse=True)
-def call_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(link, "FIRST_PAUSE", 0.02)
+pytestmark = pytest.mark.usefixtures("call_again_soon")
 
 
 def answers(number: int) -> list[RoundMessage]:
@@ -83,30 +84,13 @@ async def test_a_session_that_ends_while_a_frame_is_written_ends_nothing_else(
         await write(self, data)
 
     two = Neighbours(tmp_path, "a", "c")
-    config = two.in_rounds("a", "c", agreed=FREE, pace=PATIENT)
+    config = two.config("a", "c")
     remembered = iter([0])
     hearer = Hearer(answer=lambda: [welcome(epoch=next(remembered, 1))])
     monkeypatch.setattr(StreamStreamCall, "write", written_too_late)
     async with hearing(hearer, two.trust("c", "a"), two.address("c")), Node(config) as a:
-        await until(lambda: len(hearer.sessions) == 2 and numbers(hearer.sessions[1]) == [1])
+        await until(lambda: len(hearer.sessions) == 2 and hearer.sessions[1])
         assert a.status().troubles == ()
-
-
-async def test_what_is_posted_while_nobody_listens_arrives_once_somebody_does(
-    tmp_path: Path,
-) -> None:
-    two = Neighbours(tmp_path, "a", "c")
-    trust = two.trust("c", "a")
-    config = two.in_rounds("a", "c", agreed=FREE, pace=PATIENT)
-    async with AsyncExitStack() as stack:
-        a = await stack.enter_async_context(Node(config))
-        c = await stack.enter_async_context(calling(trust, "a", config))
-        await c.hello()
-        await until(lambda: a.status().round == 1)
-        await c.tell(answers(1)[0], 1)
-        await until(lambda: a.status().phase == "size")
-        hearer = await stack.enter_async_context(hearing(Hearer(), trust, two.address("c")))
-        await until(lambda: hearer.sessions and numbers(hearer.sessions[-1]) == [1, 2])
 
 
 async def said(c: Caller, epoch: int) -> int:
@@ -117,18 +101,15 @@ async def said(c: Caller, epoch: int) -> int:
 async def test_a_neighbour_that_reconnects_is_told_what_has_been_received(tmp_path: Path) -> None:
     two = Neighbours(tmp_path, "a", "c")
     trust = two.trust("c", "a")
-    config = two.in_rounds("a", "c", agreed=FREE, pace=PATIENT)
+    config = two.config("a", "c")
     async with Node(config) as a:
-        await until(lambda: a.status().round == 1)
         async with calling(trust, "a", config) as c:
             assert await said(c, epoch=1) == 0
-            for sequence, message in enumerate(answers(1)[:2], start=1):
-                await c.tell(message, sequence)
-            await until(lambda: a.status().phase == "consensus")
+            for sequence, entry in enumerate(map(written, map(somebody, (1, 2))), start=1):
+                await c.tell(RecordsMessage((entry,)), sequence)
+            await until(lambda: len(board_of(a)) == 2)
         async with calling(trust, "a", config) as c:
             assert await said(c, epoch=1) == 2
-            await c.tell(answers(1)[2], 3)
-            await until(lambda: a.status().round == 2)
         async with calling(trust, "a", config) as c:
             assert await said(c, epoch=2) == 0
         assert "messages_refused_total{" not in a.metrics.text().decode()
@@ -137,7 +118,7 @@ async def test_a_neighbour_that_reconnects_is_told_what_has_been_received(tmp_pa
 async def test_a_new_session_takes_the_place_of_the_one_before(tmp_path: Path) -> None:
     two = Neighbours(tmp_path, "a", "c")
     trust = two.trust("c", "a")
-    config = two.in_rounds("a", "c", agreed=FREE, pace=PATIENT)
+    config = two.config("a", "c")
     async with Node(config), calling(trust, "a", config) as first:
         await first.hello()
         async with calling(trust, "a", config) as second:
@@ -151,13 +132,13 @@ async def test_connections_that_are_over_are_forgotten(tmp_path: Path) -> None:
     """However they ended: else a new one from the same port would pass for a stranger's."""
     two = Neighbours(tmp_path, "a", "c")
     trust = two.trust("c", "a")
-    config = two.in_rounds("a", "c")
+    config = two.config("a", "c")
     async with Node(config) as a:
         connections = a._parts.neighbourhood._listener._connections
         async with calling(trust, "a", config) as c:
             await c.hello(interval="9.0")
             assert await c.is_over()
-        await check(two.in_rounds("c", "a"))
+        await check(two.config("c", "a"))
         async with calling(trust, "a", config) as c:
             await c.say(b"garbage")
             await c.hear()
@@ -166,27 +147,6 @@ async def test_connections_that_are_over_are_forgotten(tmp_path: Path) -> None:
             await c.hello()
             assert connections
         await until(lambda: not connections)
-
-
-async def test_nodes_run_their_rounds_and_one_that_was_away_joins_again(tmp_path: Path) -> None:
-    three = Neighbours(tmp_path, "a", "b", "c")
-    ring = {"a": "bc", "b": "ac", "c": "ab"}
-    last = 60
-
-    def node(name: str) -> Node:
-        pace = {"last_round": last, "deadline": 1.0}
-        return Node(three.in_rounds(name, *ring[name], agreed=FREE, pace=pace))
-
-    async with AsyncExitStack() as stack:
-        a, b = [await stack.enter_async_context(node(name)) for name in "ab"]
-        async with node("c") as c:
-            await until(lambda: c.status().round >= 10)
-        async with node("c") as c:
-            for one in (a, b, c):
-                await until(lambda n=one: n.status().ended)  # type: ignore[misc]
-                assert one.status().round == last
-                assert one.status().samples.taken <= last
-            assert c.status().epoch == 2
 
 
 def refusal(reason: int, **remembered: int) -> bytes:
@@ -207,6 +167,10 @@ FALSE_ANSWERS: dict[str, list[bytes]] = {
 }
 
 
+def met(neighbour: NeighbourStatus) -> bool:
+    return neighbour.connected or neighbour.last_error is not None
+
+
 @pytest.mark.parametrize("what", FALSE_ANSWERS)
 async def test_whatever_a_neighbour_answers_the_node_goes_on(what: str, tmp_path: Path) -> None:
     three = Neighbours(tmp_path, "a", "b", "c")
@@ -214,13 +178,9 @@ async def test_whatever_a_neighbour_answers_the_node_goes_on(what: str, tmp_path
     async with AsyncExitStack() as stack:
         trust = three.trust("c", "a")
         await stack.enter_async_context(hearing(hearer, trust, three.address("c")))
-        a = await stack.enter_async_context(Node(three.in_rounds("a", "b", "c")))
-        b = await stack.enter_async_context(Node(three.in_rounds("b", "a")))
-        await until(lambda: hearer.sessions)
-        number = max(a.status().round, 1)
-        failure = asyncio.create_task(a.failed())
-        await until(lambda: a.status().round > number + 3 or failure.done())
-        assert not failure.done(), failure.exception()
-        failure.cancel()
-        told = b.status().neighbours[0].round
-        await until(lambda: b.status().neighbours[0].round > told)
+        a = await stack.enter_async_context(Node(three.config("a", "b", "c")))
+        b = await stack.enter_async_context(Node(three.config("b", "a")))
+        await until(lambda: met(a.status().neighbours[1]))
+        await release(a)
+        await until(lambda: orders(a) == orders(b))
+        assert not a._parts.failure.done()

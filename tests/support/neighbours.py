@@ -22,7 +22,7 @@ from colme.node.trust.identity import PUBLIC_FILE, Identity
 from colme.node.trust.tls import Trust, channel_options, server_options
 from colme.node.wire import neighbour_pb2 as pb
 from colme.node.wire.codec import METHOD, SERVICE, encode
-from colme.protocol.messages import RoundMessage
+from colme.protocol.messages import Message
 from support.waiting import PATIENCE
 
 
@@ -129,7 +129,7 @@ class Caller:
         """Any bytes as a frame."""
         await self.call.write(data)
 
-    async def tell(self, message: RoundMessage, sequence: int) -> None:
+    async def tell(self, message: Message, sequence: int) -> None:
         """A message as a frame."""
         await self.say(encode(message, sequence))
 
