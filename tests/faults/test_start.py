@@ -98,7 +98,7 @@ def test_a_second_process_on_the_same_state(tmp_path: Path) -> None:
         assert "in use by another process" in words
         assert log == []
         assert nodes.status(member).epoch == 1, "and the first one is not disturbed"
-        nodes.advance(member, 1)
+        nodes.release(member)
 
 
 def test_the_state_of_another_node_or_promise(tmp_path: Path) -> None:
@@ -252,11 +252,10 @@ def test_lines_that_are_no_samples_are_counted_and_never_quoted(tmp_path: Path) 
             "3 refused",
             lambda: counted(member, 'samples_refused_total{reason="invalid value"}') == 3,
         )
-        nodes.advance(member, 1)
         assert nodes.status(member).samples.taken == 2, "the last line has not ended"
         stdin.close()
         nodes.until("3 samples", lambda: counted(member, "samples_total") == 3)
-        nodes.advance(member, 1)  # The end of the input is not the end of the node.
+        nodes.ready()  # The end of the input is not the end of the node.
         nodes.stop(member)
     log = log_file(member).read_text()
     assert "line is no sample" in log

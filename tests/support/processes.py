@@ -224,7 +224,7 @@ class Nodes:
 
     def _is_ready(self, member: Member) -> bool:
         now = self.status(member)
-        return bool(now.round) and not now.troubles
+        return now.began is not None and not now.troubles
 
     def agree(self, size: int, *members: Member) -> None:
         """Wait until each of them, or of all, is in a class of so many, or has so many records."""
