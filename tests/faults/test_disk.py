@@ -107,9 +107,9 @@ def test_a_node_with_a_full_disk_rests_and_returns_by_itself(tmp_path: Path, dis
 
         disk.free()
         nodes.ready()
-        nodes.agree(2)
         assert nodes.status(victim).samples.taken == acknowledged
         nodes.release(victim)
+        nodes.agree(2)
         assert nodes.status(victim).epoch == 1, "it was not away"
         nodes.stop(victim)
     require_each_sample_noised_once(victim)
