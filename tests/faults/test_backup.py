@@ -6,7 +6,6 @@ is an old one; its neighbours can, and it asks them before it sends anything.
 
 from functools import partial
 from pathlib import Path
-from shutil import rmtree
 
 from colme.cli.app import run
 from colme.node.fleet import Member
@@ -76,31 +75,3 @@ def test_the_newest_backup_is_accepted_and_an_old_one_is_refused(tmp_path: Path)
 
         bring_back(tmp_path / "old", victim)
         require_refused(nodes, victim, others)
-
-
-def test_a_state_that_is_gone_is_missed_by_the_neighbours(tmp_path: Path) -> None:
-    """Without the owner's word it is refused; with it, it begins after all that they have seen."""
-    members = acquainted(tmp_path, 3)
-    victim, *others = members
-    with Nodes(*members) as nodes:
-        nodes.agree(3)
-        nodes.release(victim)
-        nodes.kill(victim)
-        before = Overview.of(victim.config.state)
-        rmtree(victim.config.state)
-        require_refused(nodes, victim, others)
-
-        rmtree(victim.config.state)
-        nodes.start(victim, "--state-lost")
-        nodes.release(victim)
-        nodes.ready()
-        now = nodes.status(victim)
-        assert now.epoch > before.epoch
-        assert Overview.of(victim.config.state).incarnation > before.incarnation
-        nodes.agree(3)
-
-        nodes.stop(victim)
-        nodes.start(victim)  # From now on it has a state like any other.
-        nodes.release(victim)
-        assert nodes.status(victim).epoch == now.epoch + 1
-    require_each_sample_noised_once(victim)
