@@ -102,7 +102,7 @@ async def board(folder: Path) -> None:
             one.driver.receive("b", message_in("b", parse_frame("b", frame)))
         while len(one.records_to("c")) < 4096:
             await asyncio.sleep(0.01)
-        one.said.clear()
+        one.posts.clear()
         print(f"board of {len(one.board)}: {megabytes() - before:.1f} MB more than without")
         pages = one.board.pages()
         sizes = [len(encode(DigestMessage(page=page, answer=False), 1)) for page in pages]

@@ -27,9 +27,9 @@ async def test_what_is_passed_on_is_on_disk_first(tmp_path: Path) -> None:
         record = written(somebody(1), sequence=3)
         one.tell("b", record)
         await until(lambda: one.records_to("c"))
-        (said,) = [said for said in one.said if record in getattr(said.message, "entries", ())]
+        (said,) = [said for said in one.posts if record in getattr(said.message, "entries", ())]
         assert said.peer == "c", "whoever brought it has it"
-        assert said.stored[record.origin] == record.to_bytes()
+        assert said.entries[record.origin] == record.to_bytes()
 
 
 async def test_a_release_is_on_disk_with_its_ledger_before_it_is_said(tmp_path: Path) -> None:
@@ -37,10 +37,10 @@ async def test_a_release_is_on_disk_with_its_ledger_before_it_is_said(tmp_path: 
         one.driver.start(0)
         await one.driver.observe([0.25] * 40)
         await until(lambda: one.records_to("b"))
-        for said in one.said:
+        for said in one.posts:
             for entry in getattr(said.message, "entries", ()):
-                assert said.stored[MINE] == entry.to_bytes()
-                assert said.released == entry.count
+                assert said.entries[MINE] == entry.to_bytes()
+                assert said.stored.released == entry.count
 
 
 async def test_where_there_is_nothing_to_say_nothing_is_said(tmp_path: Path) -> None:
@@ -48,12 +48,12 @@ async def test_where_there_is_nothing_to_say_nothing_is_said(tmp_path: Path) -> 
         one.driver.start(0)
         one.tell("b", written(somebody(1)))
         await until(lambda: one.records_to("c"))
-        before, ticks = len(one.said), one.driver.agent.round
+        before, ticks = len(one.posts), one.driver.agent.round
         one.tell("b", written(somebody(1)))  # The same again is no news.
         one.tell("c", written(somebody(1)))
         await until(lambda: one.driver.agent.round > ticks)
         await quiet()
-        assert len(one.said) == before
+        assert len(one.posts) == before
 
 
 async def test_all_that_comes_within_an_interval_goes_out_together(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ async def test_a_newer_record_of_its_own_stops_it_before_noise_is_drawn(tmp_path
         assert "--state-lost" in str(one.failures[0])
         assert one.draws == []
         assert one.records_to("b") == one.records_to("c") == []
-        assert all(said.released == 0 for said in one.said)
+        assert all(said.stored.released == 0 for said in one.posts)
 
 
 async def test_a_newer_record_of_its_own_is_not_forgotten_by_a_restart(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ async def test_a_restarted_node_releases_nothing_before_a_neighbour_has_answered
         await one.driver.observe([0.25] * 40)
     async with boarded(tmp_path) as one:
         one.driver.start(0)
-        await until(lambda: one.said)
+        await until(lambda: one.posts)
         await quiet()
         assert one.draws == []
         one.answer("c")
@@ -159,8 +159,8 @@ async def test_a_restart_keeps_the_board_and_asks_what_has_happened_since(tmp_pa
         assert {entry.origin for entry in one.board} == {record.origin for record in records}
         assert one.peers["b"].vouched_for == {record.origin for record in records}
         one.driver.start(0)
-        await until(lambda: len(one.said) == 2)
-        assert all(isinstance(said.message, DigestMessage) for said in one.said)
+        await until(lambda: len(one.posts) == 2)
+        assert all(isinstance(said.message, DigestMessage) for said in one.posts)
 
 
 async def test_with_a_neighbour_goes_all_that_it_alone_vouched_for(tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ async def test_after_an_outage_of_the_disk_nothing_unstored_was_said(
 
     async with boarded(tmp_path) as one:
         one.driver.start(0)
-        await until(lambda: len(one.said) == 2)
+        await until(lambda: len(one.posts) == 2)
         commit = one.store.commit
 
         async def fails_once(_: Any) -> None:
@@ -208,11 +208,11 @@ async def test_a_neighbour_that_reads_too_slowly_is_sent_a_digest(tmp_path: Path
     """What waited for it is gone: nothing else would tell it, ever."""
     async with boarded(tmp_path) as one:
         one.driver.start(0)
-        await until(lambda: len(one.said) == 2)
+        await until(lambda: len(one.posts) == 2)
         one.driver.unsaid("b")
-        await until(lambda: len(one.said) == 3)
-        assert one.said[-1].peer == "b"
-        assert isinstance(one.said[-1].message, DigestMessage)
+        await until(lambda: len(one.posts) == 3)
+        assert one.posts[-1].peer == "b"
+        assert isinstance(one.posts[-1].message, DigestMessage)
 
 
 def test_an_outbox_keeps_so_much_and_no_more() -> None:

@@ -64,7 +64,7 @@ async def test_the_rest_of_a_message_is_taken(tmp_path: Path) -> None:
         with pytest.raises(Refused):
             one.tell("b", absurd[0], GOOD, absurd[1])
         assert [entry.origin for entry in one.board] == [GOOD.origin]
-        assert one.counted(Reason.INVALID_VALUE) == 1, "the other is for the listener to count"
+        assert one.noted(Reason.INVALID_VALUE), "the other is for the listener to count"
 
 
 def in_a_frame(*entries: bytes) -> pb.Frame:
@@ -105,7 +105,7 @@ async def test_an_older_record_is_noted_and_changes_nothing(tmp_path: Path) -> N
     async with boarded(tmp_path) as one:
         one.tell("c", GOOD)
         one.tell("b", written(somebody(0), sequence=1))
-        assert one.counted(Reason.OLD_RECORD) == 1
+        assert one.noted(Reason.OLD_RECORD)
         assert list(one.board) == [GOOD]
         one.driver.start(0)
         await until(lambda: GOOD in one.records_to("b"))
@@ -118,7 +118,7 @@ async def test_a_count_far_above_everybodys_is_noted(tmp_path: Path) -> None:
         one.driver.start(0)
         await until(lambda: len(one.records_to("b")) == 6)
         one.tell("b", written(somebody(7), count=8 * 1000), written(somebody(8), count=8001))
-        assert one.counted(Reason.LARGE_COUNT) == 1
+        assert one.noted(Reason.LARGE_COUNT)
 
 
 async def test_a_digest_that_never_ends(tmp_path: Path) -> None:

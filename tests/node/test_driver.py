@@ -26,7 +26,7 @@ async def test_nothing_is_posted_before_what_it_depends_on_can_be_read_from_the_
         await until(lambda: one.driver.ended)
     assert len(one.posts) == 3 * 12
     for post in one.posts:
-        assert post.stored.round >= post.message.round
+        assert post.stored.round >= post.round
         if isinstance(post.message, ReleaseMessage) and post.message.release is not None:
             assert post.stored.released >= post.message.release.count
     assert one.releases[-1].release is not None
@@ -94,7 +94,7 @@ async def test_a_round_of_three_exchanges_ends_and_the_next_begins(tmp_path: Pat
         await until(lambda: one.driver.ended)
         assert one.driver.agent.round == 3
         assert one.driver.agent.phase is Phase.IDLE
-        kinds = [(post.message.round, type(post.message)) for post in one.posts]
+        kinds = [(post.round, type(post.message)) for post in one.posts]
         exchanges = (ReleaseMessage, SizeMessage, ConsensusMessage)
         assert kinds == [(n, kind) for n in (1, 2, 3) for kind in exchanges]
         assert one.counted("colme_rounds_total 3.0")

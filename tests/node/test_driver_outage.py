@@ -41,7 +41,7 @@ def require_one_draw_each(one: Driven) -> None:
     """All that was posted had been stored, and no two means were told of the same samples."""
     means: dict[int, set[float]] = {}
     for post in one.posts:
-        assert post.stored.round >= post.message.round
+        assert post.stored.round >= post.round
         if isinstance(post.message, ReleaseMessage) and post.message.release is not None:
             assert post.stored.released >= post.message.release.count
             means.setdefault(post.message.release.count, set()).add(post.message.release.mean)
@@ -234,7 +234,7 @@ async def test_nobody_is_followed_past_the_last_round(
         await until(lambda: one.driver.ended)
         told(one)
         await later(A_WHILE)
-        assert max(post.message.round for post in one.posts) == 5
+        assert max(post.round for post in one.posts) == 5
         assert one.driver.agent.round == 5
 
 

@@ -71,7 +71,7 @@ async def test_a_release_that_could_not_be_stored_is_never_sent(
         await until(lambda: lost and one.driver.agent.round > lost[0].snapshot["exchange"]["round"])
         await until(lambda: one.driver.agent.counts.released > lost[0].entry.last)
         for post in one.posts:
-            assert post.stored.round >= post.message.round
+            assert post.stored.round >= post.round
         means = {told.release.mean for told in one.releases if told.release is not None}
         assert means
         assert mean_told_by(lost[0], one) not in means

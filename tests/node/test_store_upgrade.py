@@ -132,7 +132,7 @@ async def test_a_driver_goes_on_after_its_round_and_noises_no_sample_twice(
         assert one.driver.agent.round == before.round == 45
         one.driver.start(heard=0)
         await until(lambda: one.driver.ended)
-        assert min(post.message.round for post in one.posts) == 46
+        assert min(post.round for post in one.posts) == 46
     assert one.driver.agent.counts.taken == before.taken + 15
     listed = [(entry.first, entry.last) for entry in before.last_entries[::-1]]
     after = noised(tmp_path / "state")

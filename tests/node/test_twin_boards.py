@@ -46,7 +46,7 @@ async def start(folder: Path, samples: Samples, draws: Numbers, *, squares: bool
             await one.driver.flush()
             seen.append(shown(one.metrics.text()))
         seen += [
-            (said.peer, [encode(part, 1) for part in parts_of(said.message)]) for said in one.said
+            (said.peer, [encode(part, 1) for part in parts_of(said.message)]) for said in one.posts
         ]
         assert one.failures == []
         assert next(due, None) is None, "all draws were taken, each once"

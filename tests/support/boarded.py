@@ -1,31 +1,26 @@
 """Nodes that exchange boards, on this machine, and what is on their boards."""
 
-import asyncio
-import sqlite3
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from colme.network import NoiseSource
 from colme.node.boards import BoardsDriver, Speakers
 from colme.node.config import NodeConfig
-from colme.node.contact import Contact, Contacts
-from colme.node.metrics import Metrics
 from colme.node.node import Node
-from colme.node.state import Change, Store, change
-from colme.node.state.database import FILE
+from colme.node.state import Change, change
 from colme.node.trust.identity import Identity
 from colme.node.trust.tls import Trust, signing_settings
 from colme.node.wire.codec import Reason
 from colme.protocol.board.board import LAST_ORIGIN, Board, Page
-from colme.protocol.board.messages import BoardMessage, DigestMessage, RecordsMessage
+from colme.protocol.board.messages import DigestMessage, RecordsMessage
 from colme.protocol.board.record import Entry, Record, origin_of_key
-from colme.protocol.messages import Message
 from colme.protocol.settings import Settings
 from colme.relay import Relay
 from colme.rules.release import Profile
 from colme.signing import Ed25519
+from support.driven import Harness, Posted
 from support.neighbours import Neighbours
 from support.waiting import until
 
@@ -71,41 +66,19 @@ async def release(node: Node) -> None:
 
 
 @dataclass
-class Said:
-    """A message about boards, and what was on disk when it left."""
+class Boarded(Harness):
+    """With a board."""
 
-    peer: str
-    message: BoardMessage
-    stored: dict[str, bytes]
-    """The board, by origin."""
-    released: int
-    """Samples that the ledger lists."""
-
-
-@dataclass
-class Boarded:
-    """A driver of a board with a real store and no network, and what came of it."""
-
-    folder: Path
-    identity: Ed25519
     driver: BoardsDriver = field(init=False)
-    store: Store = field(init=False)
-    metrics: Metrics = field(init=False)
-    peers: Contacts = field(init=False)
-    said: list[Said] = field(default_factory=list)
-    draws: list[float] = field(default_factory=list)
-    failures: list[BaseException] = field(default_factory=list)
 
-    def post(self, peer: str, message: Message) -> None:
-        assert isinstance(message, BoardMessage)
-        with closing(sqlite3.connect(f"file:{self.folder / FILE}?mode=ro", uri=True)) as found:
-            entries = dict(found.execute("SELECT origin, content FROM entry"))
-            (listed,) = found.execute("SELECT coalesce(max(last), 0) FROM ledger").fetchone()
-        self.said.append(Said(peer, message, entries, listed))
-
-    def noise(self, scale: float) -> int:
-        self.draws.append(scale)
-        return 1000 * len(self.draws)
+    def told_of(self, one: Posted) -> Sequence[tuple[int, float]]:
+        match one.message:
+            case RecordsMessage(entries=entries):
+                assert all(one.entries[entry.origin] == entry.to_bytes() for entry in entries)
+                mine = origin_of_key(ME.key)
+                records = [one for one in entries if isinstance(one, Record)]
+                return [(one.count, one.mean) for one in records if one.origin == mine]
+        return []
 
     def tell(self, peer: str, *entries: Entry) -> None:
         """A neighbour's records."""
@@ -120,16 +93,14 @@ class Boarded:
         """All that a neighbour was sent, in order."""
         return [
             entry
-            for one in self.said
+            for one in self.posts
             if one.peer == peer and isinstance(one.message, RecordsMessage)
             for entry in one.message.entries
         ]
 
-    def counted(self, reason: Reason, peer: str = "b") -> int:
-        """How often something of a neighbour was refused or noted, for a reason."""
-        line = f'colme_messages_refused_total{{peer="{peer}",reason="{reason}"}} '
-        found = [one for one in self.metrics.text().decode().splitlines() if one.startswith(line)]
-        return int(float(found[0].removeprefix(line))) if found else 0
+    def noted(self, reason: Reason) -> bool:
+        """Whether one thing of neighbour b was refused or noted, for a reason."""
+        return self.counted(f'colme_messages_refused_total{{peer="b",reason="{reason}"}} 1.0')
 
     @property
     def board(self) -> Board:
@@ -169,20 +140,19 @@ async def boarded(
     state_lost: bool = False,
     squares: bool = False,
     noise: NoiseSource | None = None,
+    supply: Callable[[int], Sequence[float]] | None = None,
 ) -> AsyncIterator[Boarded]:
     """The driver of agent `me`, storing and sending but not begun."""
     settings = settings_of(neighbours, squares=squares)
-    one = Boarded(folder, ME)
-    one.metrics = Metrics(settings.neighbours, PROFILE.epsilon)
-    one.peers = {name: Contact(name=name) for name in settings.neighbours}
-    one.store = Store.open(folder, settings)
-    try:
-        one.driver = BoardsDriver(
+    one = Boarded(folder, settings)
+
+    def make() -> BoardsDriver:
+        return BoardsDriver(
             settings,
             one.store,
             one.peers,
             noise=noise or one.noise,
-            supply=None,
+            supply=supply,
             post=one.post,
             interval=interval,
             last_tick=None,
@@ -195,12 +165,6 @@ async def boarded(
             metrics=one.metrics,
             fail=one.failures.append,
         )
-        run = asyncio.create_task(one.driver.run())
-        try:
-            yield one
-        finally:
-            one.driver.stop()
-            run.cancel()
-            await asyncio.gather(run, return_exceptions=True)
-    finally:
-        one.store.close()
+
+    async with one.working(make):
+        yield one

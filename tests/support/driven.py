@@ -1,4 +1,7 @@
-"""A driver with a real store and no network: what it posts is kept, with what was stored then."""
+"""A driver with a real store and no network: what it posts is kept, with what was stored then.
+
+The one that relays is `support.boarded`; here are what both share, and the one in rounds.
+"""
 
 import asyncio
 import sqlite3
@@ -8,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from colme.node.contact import Contact, Contacts
+from colme.node.driving import AgentDriver
 from colme.node.metrics import Metrics
 from colme.node.rounds import Driver, Free, Pacing
 from colme.node.state import Store
@@ -23,7 +27,7 @@ from colme.protocol.messages import (
 )
 from colme.protocol.rounds.paper import Paper
 from colme.protocol.settings import Settings
-from colme.rules.release import Blocks, Profile
+from colme.rules.release import Blocks, Profile, Release
 from support.waiting import PATIENCE
 
 PROFILE = Profile.bounded(0, 1, epsilon=1, sigma2=0.01)
@@ -40,19 +44,27 @@ def stored_progress(folder: Path) -> Progress:
 
 @dataclass
 class Posted:
-    """A message, and how far the state on disk was when it left."""
+    """A message, and what was on disk when it left."""
 
     peer: str
-    message: RoundMessage
+    message: Message
     stored: Progress
+    entries: dict[str, bytes]
+    """The board, by origin."""
+
+    @property
+    def round(self) -> int:
+        """Of a message of a round."""
+        return of_round(self.message).round
 
 
 @dataclass
-class Driven:
-    """A driver, its surroundings and what came of them."""
+class Harness:
+    """A driver with a real store and no network, and what came of it."""
 
     folder: Path
-    driver: Driver = field(init=False)
+    settings: Settings
+    driver: AgentDriver = field(init=False)
     store: Store = field(init=False)
     metrics: Metrics = field(init=False)
     peers: Contacts = field(init=False)
@@ -61,26 +73,77 @@ class Driven:
     posts: list[Posted] = field(default_factory=list)
     draws: list[float] = field(default_factory=list)
     failures: list[BaseException] = field(default_factory=list)
-    greetings: int = 0
-    answers: bool = True
-    """Whether neighbour b answers what it gets."""
 
     def post(self, peer: str, message: Message) -> None:
-        message = of_round(message)
-        self.posts.append(Posted(peer, message, stored_progress(self.folder)))
-        if self.answers:
-            asyncio.get_running_loop().call_soon(self.driver.receive, peer, answer_to(message))
+        with closing(sqlite3.connect(f"file:{self.folder / FILE}?mode=ro", uri=True)) as found:
+            stored = Progress.of(snapshot_in(found, self.folder))
+            entries = dict(found.execute("SELECT origin, content FROM entry"))
+        self.posts.append(Posted(peer, message, stored, entries))
 
     def noise(self, scale: float) -> int:
         self.draws.append(scale)
         return 1000 * len(self.draws)
 
-    def greet(self) -> None:
-        self.greetings += 1
-
     def counted(self, line: str) -> bool:
         """Whether the metrics hold this line."""
         return line in self.metrics.text().decode().splitlines()
+
+    def told_of(self, one: Posted) -> Sequence[tuple[int, float]]:
+        """The counts and means of this agent's own that a message tells."""
+        raise NotImplementedError
+
+    def told(self) -> dict[int, set[float]]:
+        """The means told of so many samples; whatever was told had been stored before."""
+        means: dict[int, set[float]] = {}
+        for post in self.posts:
+            for count, mean in self.told_of(post):
+                assert post.stored.released >= count
+                means.setdefault(count, set()).add(mean)
+        return means
+
+    @asynccontextmanager
+    async def working(self, make: Callable[[], AgentDriver]) -> AsyncIterator[None]:
+        """The driver that this makes, storing and sending but not begun."""
+        self.metrics = Metrics(self.settings.neighbours, self.settings.profile.epsilon)
+        self.peers = {name: Contact(name=name) for name in self.settings.neighbours}
+        self.store = Store.open(self.folder, self.settings)
+        try:
+            self.driver = make()
+            self.run = asyncio.create_task(self.driver.run())
+            try:
+                yield
+            finally:
+                self.driver.stop()
+                self.run.cancel()
+                await asyncio.gather(self.run, return_exceptions=True)
+        finally:
+            self.store.close()
+
+
+@dataclass
+class Driven(Harness):
+    """In rounds."""
+
+    driver: Driver = field(init=False)
+    greetings: int = 0
+    answers: bool = True
+    """Whether neighbour b answers what it gets."""
+
+    def post(self, peer: str, message: Message) -> None:
+        super().post(peer, message)
+        if self.answers:
+            answer = answer_to(of_round(message))
+            asyncio.get_running_loop().call_soon(self.driver.receive, peer, answer)
+
+    def greet(self) -> None:
+        self.greetings += 1
+
+    def told_of(self, one: Posted) -> Sequence[tuple[int, float]]:
+        assert one.stored.round >= one.round
+        match one.message:
+            case ReleaseMessage(release=Release(count=count, mean=mean)):
+                return [(count, mean)]
+        return []
 
     @property
     def releases(self) -> list[ReleaseMessage]:
@@ -110,13 +173,11 @@ async def driven(
     answers: bool = True,
     settings: Settings = SETTINGS,
 ) -> AsyncIterator[Driven]:
-    """The driver of agent `me` with neighbour b, storing and sending but not begun."""
-    one = Driven(folder, answers=answers)
-    one.metrics = Metrics(settings.neighbours, settings.profile.epsilon)
-    one.peers = {name: Contact(name=name) for name in settings.neighbours}
-    one.store = Store.open(folder, settings)
-    try:
-        one.driver = Driver(
+    """The driver in rounds of agent `me` with neighbour b, storing and sending but not begun."""
+    one = Driven(folder, settings, answers=answers)
+
+    def make() -> Driver:
+        return Driver(
             settings,
             one.store,
             one.peers,
@@ -130,14 +191,10 @@ async def driven(
             metrics=one.metrics,
             fail=one.failures.append,
         )
-        one.run = asyncio.create_task(one.driver.run())
+
+    async with one.working(make):
         try:
             yield one
             assert one.failures == []
         finally:
-            one.driver.stop()
             one.answers = False
-            one.run.cancel()
-            await asyncio.gather(one.run, return_exceptions=True)
-    finally:
-        one.store.close()
