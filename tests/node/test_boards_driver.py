@@ -1,12 +1,10 @@
 """A board's driver: what is stored before it is said, when something is said, and what stops it."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from colme.errors import StaleStateError, StoreError
-from colme.node import driving
 from colme.node.session.outbox import MOST_WAITING, BoardsOutbox
 from colme.node.wire import neighbour_pb2 as pb
 from colme.protocol.board.messages import DigestMessage, RecordsMessage
@@ -30,17 +28,6 @@ async def test_what_is_passed_on_is_on_disk_first(tmp_path: Path) -> None:
         (said,) = [said for said in one.posts if record in getattr(said.message, "entries", ())]
         assert said.peer == "c", "whoever brought it has it"
         assert said.entries[record.origin] == record.to_bytes()
-
-
-async def test_a_release_is_on_disk_with_its_ledger_before_it_is_said(tmp_path: Path) -> None:
-    async with boarded(tmp_path) as one:
-        one.driver.start(0)
-        await one.driver.observe([0.25] * 40)
-        await until(lambda: one.records_to("b"))
-        for said in one.posts:
-            for entry in getattr(said.message, "entries", ()):
-                assert said.entries[MINE] == entry.to_bytes()
-                assert said.stored.released == entry.count
 
 
 async def test_where_there_is_nothing_to_say_nothing_is_said(tmp_path: Path) -> None:
@@ -178,30 +165,6 @@ async def test_with_a_neighbour_goes_all_that_it_alone_vouched_for(tmp_path: Pat
         await until(lambda: one.records_to("b"))
     async with boarded(tmp_path) as one:
         assert invented.origin not in one.board, "nor does it come back with the neighbour"
-
-
-async def test_after_an_outage_of_the_disk_nothing_unstored_was_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(driving, "FIRST_RETRY", 0.01)
-
-    async with boarded(tmp_path) as one:
-        one.driver.start(0)
-        await until(lambda: len(one.posts) == 2)
-        commit = one.store.commit
-
-        async def fails_once(_: Any) -> None:
-            monkeypatch.setattr(one.store, "commit", commit)
-            raise FULL
-
-        monkeypatch.setattr(one.store, "commit", fails_once)
-        record = written(somebody(1))
-        one.tell("b", record)
-        await until(lambda: one.driver.trouble is not None)
-        await until(lambda: one.driver.trouble is None)
-        assert record.origin not in one.board
-        one.tell("b", record)
-        await until(lambda: record in one.records_to("c"))
 
 
 async def test_a_neighbour_that_reads_too_slowly_is_sent_a_digest(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Nodes that exchange boards, on this machine, and what is on their boards."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -12,14 +13,16 @@ from colme.node.node import Node
 from colme.node.state import Change, change
 from colme.node.trust.identity import Identity
 from colme.node.trust.tls import Trust, signing_settings
-from colme.node.wire.codec import Reason
+from colme.node.wire.codec import Reason, Standing
 from colme.protocol.board.board import LAST_ORIGIN, Board, Page
 from colme.protocol.board.messages import DigestMessage, RecordsMessage
-from colme.protocol.board.record import Entry, Record, origin_of_key
+from colme.protocol.board.record import Entry, Record, entry_from_bytes, origin_of_key
+from colme.protocol.messages import Message
 from colme.protocol.settings import Settings
 from colme.relay import Relay
 from colme.rules.release import Profile
 from colme.signing import Ed25519
+from support.boards import written
 from support.driven import Harness, Posted
 from support.neighbours import Neighbours
 from support.waiting import until
@@ -65,11 +68,22 @@ async def release(node: Node) -> None:
     await until(lambda: node.status().samples.released > before.released)
 
 
+EMPTY = Page(after="", last=LAST_ORIGIN, heads=())
+"""The digest of a board that holds nothing."""
+
+
 @dataclass
 class Boarded(Harness):
     """With a board."""
 
     driver: BoardsDriver = field(init=False)
+    answers: bool = False
+    """Whether every neighbour answers a digest at once: it holds nothing."""
+
+    def post(self, peer: str, message: Message) -> None:
+        super().post(peer, message)
+        if self.answers and isinstance(message, DigestMessage) and not message.answer:
+            asyncio.get_running_loop().call_soon(self.answer, peer)
 
     def told_of(self, one: Posted) -> Sequence[tuple[int, float]]:
         match one.message:
@@ -80,14 +94,24 @@ class Boarded(Harness):
                 return [(one.count, one.mean) for one in records if one.origin == mine]
         return []
 
+    def mean_in(self, released: bytes) -> float:
+        record = entry_from_bytes(released)
+        assert isinstance(record, Record)
+        return record.mean
+
+    def pester(self) -> None:
+        """It says hello, asks what this agent holds, and has news."""
+        self.driver.returned("b", Standing(epoch=1, round=0))
+        self.driver.receive("b", DigestMessage(page=EMPTY, answer=False))
+        self.tell("b", written(somebody(len(self.board)), sequence=1 + len(self.posts)))
+
     def tell(self, peer: str, *entries: Entry) -> None:
         """A neighbour's records."""
         self.driver.receive(peer, RecordsMessage(entries))
 
     def answer(self, peer: str) -> None:
         """A neighbour's answer to a digest: it holds nothing."""
-        page = Page(after="", last=LAST_ORIGIN, heads=())
-        self.driver.receive(peer, DigestMessage(page=page, answer=True))
+        self.driver.receive(peer, DigestMessage(page=EMPTY, answer=True))
 
     def records_to(self, peer: str) -> list[Entry]:
         """All that a neighbour was sent, in order."""
@@ -141,10 +165,11 @@ async def boarded(
     squares: bool = False,
     noise: NoiseSource | None = None,
     supply: Callable[[int], Sequence[float]] | None = None,
+    answers: bool = False,
 ) -> AsyncIterator[Boarded]:
     """The driver of agent `me`, storing and sending but not begun."""
     settings = settings_of(neighbours, squares=squares)
-    one = Boarded(folder, settings)
+    one = Boarded(folder, settings, answers=answers)
 
     def make() -> BoardsDriver:
         return BoardsDriver(

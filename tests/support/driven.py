@@ -6,7 +6,7 @@ The one that relays is `support.boarded`; here are what both share, and the one 
 import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from colme.node.rounds import Driver, Free, Pacing
 from colme.node.state import Store
 from colme.node.state.database import FILE
 from colme.node.state.stored import Progress, snapshot_in
+from colme.node.wire.codec import Refused, Standing, release_in
 from colme.protocol.messages import (
     ConsensusMessage,
     Message,
@@ -101,6 +102,14 @@ class Harness:
                 means.setdefault(count, set()).add(mean)
         return means
 
+    def mean_in(self, released: bytes) -> float:
+        """The mean of a release as it is stored."""
+        raise NotImplementedError
+
+    def pester(self) -> None:
+        """Neighbour b says all that could make a node say something."""
+        raise NotImplementedError
+
     @asynccontextmanager
     async def working(self, make: Callable[[], AgentDriver]) -> AsyncIterator[None]:
         """The driver that this makes, storing and sending but not begun."""
@@ -144,6 +153,18 @@ class Driven(Harness):
             case ReleaseMessage(release=Release(count=count, mean=mean)):
                 return [(count, mean)]
         return []
+
+    def mean_in(self, released: bytes) -> float:
+        release = release_in(released)
+        assert release is not None
+        return release.mean
+
+    def pester(self) -> None:
+        """It is far ahead, by a hello and by a message."""
+        number = self.driver.agent.round + 100
+        self.driver.returned("b", Standing(epoch=number, round=number))
+        with suppress(Refused):  # Where the hello was followed, this is a round too far.
+            self.driver.receive("b", ReleaseMessage(round=number + 100, release=None))
 
     @property
     def releases(self) -> list[ReleaseMessage]:
