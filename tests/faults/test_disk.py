@@ -115,26 +115,6 @@ def test_a_node_with_a_full_disk_rests_and_returns_by_itself(tmp_path: Path, dis
     require_each_sample_noised_once(victim)
 
 
-def test_samples_that_were_not_acknowledged_are_not_taken(tmp_path: Path, disk: Disk) -> None:
-    """Who was told to try again does so: they must not be there already, to be noised twice."""
-    # So that samples alone are stored meanwhile.
-    (member,) = acquainted(tmp_path / "nodes", 1, HTTP | {"pace": "interval = 3600"})
-    disk.hold(member)
-    with Nodes(member) as nodes:
-        nodes.ready()
-        disk.fill()
-        acknowledged = 0
-        while ask(member, "/samples", [0.5] * 10)[0] == 200:
-            acknowledged += 10
-        disk.free()
-        nodes.ready()
-        assert nodes.status(member).samples.taken == acknowledged
-        assert ask(member, "/samples", [0.5] * 10)[0] == 200
-        assert nodes.status(member).samples.taken == acknowledged + 10
-        nodes.stop(member)
-    assert Overview.of(member.config.state).taken == acknowledged + 10
-
-
 def test_a_file_is_read_on_once_there_is_room_again(tmp_path: Path, disk: Disk) -> None:
     data = tmp_path / "data"
     data.write_text("0.5\n" * 10)

@@ -1,14 +1,13 @@
 """A node inside another program: `async with colme.Node(config) as node`."""
 
 import tomllib
-from math import inf, nan
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import colme
-from colme.errors import ConfigError, LocalProtocolError, NetworkError, SampleError, StoreError
+from colme.errors import ConfigError, LocalProtocolError, NetworkError, StoreError
 from colme.node.fleet import CONFIG, Member
 from colme.node.state import Overview
 from support.processes import HTTP, acquainted
@@ -59,22 +58,6 @@ async def test_two_nodes_in_one_process_learn_from_each_other(tmp_path: Path) ->
     async with colme.Node(str(there.folder / CONFIG)) as b:
         assert b.status().epoch == 2
         assert (await b.estimate()).samples == 200
-
-
-async def test_a_bad_sample_is_refused_and_the_node_goes_on(tmp_path: Path) -> None:
-    member, _ = neighbours(tmp_path)
-
-    async with colme.Node(as_fields(member)) as node:
-        await node.observe(0.25)
-        for bad in (nan, inf, "0.5", None):
-            with refused(SampleError, "sample 0"):
-                node.observe(bad)  # type: ignore[arg-type]
-        with refused(SampleError, "sample 1"):
-            await node.take([0.5, nan])
-        await node.observe(0.75)
-        answer = await node.estimate()
-        assert answer.samples == 2
-        assert answer.alone == pytest.approx(0.5)
 
 
 async def test_a_program_that_fails_leaves_a_state_that_can_be_used(tmp_path: Path) -> None:

@@ -247,7 +247,7 @@ def test_what_was_sent_under_the_promise_of_before_is_not_shown_as_the_last(
 def test_an_epsilon_that_no_noise_can_be_drawn_for_changes_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (member,) = acquainted(tmp_path, 1)
+    (member,) = acquainted(tmp_path, 1, algorithm="paper")
     begun(member.config.state, member.config.settings(member.name), 3)
     before = (member.config.state / FILE).read_bytes()
     member = rewritten(member, {"privacy": "epsilon = 1e-12\nsigma2 = 0.01"})
@@ -261,7 +261,7 @@ def test_an_epsilon_that_no_noise_can_be_drawn_for_changes_nothing(
 def test_who_gives_privacy_up_is_told_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (member,) = acquainted(tmp_path, 1)
+    (member,) = acquainted(tmp_path, 1, algorithm="paper")
     begun(member.config.state, member.config.settings(member.name), 3)
     member = rewritten(member, {"privacy": "epsilon = inf\nsigma2 = 0.01"})
     config = str(member.folder / CONFIG)
@@ -285,7 +285,7 @@ def test_a_change_before_the_first_sample_is_not_shown_as_a_loss(
 def test_the_command_line_says_what_it_did(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (member,) = acquainted(tmp_path, 1)
+    (member,) = acquainted(tmp_path, 1, algorithm="paper")
     begun(member.config.state, member.config.settings(member.name), 3)
     member = rewritten(member, {"privacy": "epsilon = 0.25\nsigma2 = 0.01"})
     config, folder = str(member.folder / CONFIG), str(member.config.state)
@@ -303,3 +303,33 @@ def test_the_command_line_says_what_it_did(
     assert run(["state", "show", folder, "--json"]) == 0
     (past,) = json.loads(capsys.readouterr().out)["past"]
     assert (past["last"], past["epsilon"]) == (120, 4)
+
+
+STRICTER = replace(SETTINGS, profile=Profile.bounded(0, 1, epsilon=0.5))
+
+
+def test_a_log_that_was_played_into_another_state_is_noticed(tmp_path: Path) -> None:
+    """By its epsilon: what was kept was copied by hand over the state of a node that was killed."""
+    folder = tmp_path / "state"
+    Store.open(folder, SETTINGS).close()
+    kept = change(folder, STRICTER, drop_waiting=False).kept
+    with closing(Store.open(folder, STRICTER)) as store:
+        commit(store, *islice(life(Agent(STRICTER), begun=False), 4))
+        log = (folder / f"{FILE}-wal").read_bytes()
+    (folder / FILE).write_bytes(kept.read_bytes())
+    (folder / f"{FILE}-wal").touch(0o600)
+    (folder / f"{FILE}-wal").write_bytes(log)
+    for settings in (SETTINGS, STRICTER):
+        with pytest.raises(StoreError, match=r"epsilon = 1, but the ledger lists 0\.5"):
+            Store.open(folder, settings)
+
+
+def test_each_promise_that_has_ended_is_held_to_its_epsilon_too(tmp_path: Path) -> None:
+    folder = tmp_path / "state"
+    with closing(Store.open(folder, SETTINGS)) as store:
+        commit(store, *islice(life(Agent(SETTINGS), begun=False), 4))
+    change(folder, STRICTER, drop_waiting=False)
+    with closing(sqlite3.connect(folder / FILE, isolation_level=None)) as connection:
+        connection.execute("UPDATE ledger SET epsilon = 2")
+    with pytest.raises(StoreError, match="epsilon = 1, but the ledger lists 2"):
+        Overview.of(folder)

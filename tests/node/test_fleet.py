@@ -6,7 +6,9 @@ import sys
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
+from http.client import HTTPConnection, HTTPResponse
 from inspect import signature
+from math import inf
 from pathlib import Path
 from socket import create_server
 
@@ -17,10 +19,12 @@ from colme.cli.fleet import fleet
 from colme.errors import NodeError
 from colme.node.config import NodeConfig, SyntheticSource, split_address
 from colme.node.fleet import Fleet, Member, Outcome, Plan, outcome, prepare
+from colme.node.fleet_page import FleetPage
 from colme.node.samples.feeds import Synthetic, make_noise
 from colme.node.state import Overview
 from colme.node.trust.identity import Identity
 from colme.node.trust.tls import Trust, signing_settings
+from colme.pages.assets import POLICY
 from colme.protocol.agent import Agent
 from colme.protocol.events import Begin, Estimate, Received
 
@@ -208,3 +212,35 @@ def test_a_node_that_dies_ends_the_fleet_with_its_last_words(tmp_path: Path) -> 
     assert raised.value.field == unlucky.name
     assert "exit code 2" in str(raised.value)
     assert all(fleet.process(member).poll() is not None for member in members)
+
+
+def asked(page: FleetPage, path: str, **headers: str) -> tuple[HTTPResponse, bytes]:
+    host = page.address.removeprefix("http://").rstrip("/")
+    connection = HTTPConnection(host, timeout=30)
+    try:
+        connection.request("GET", path, headers={"Host": host, **headers})
+        response = connection.getresponse()
+        return response, response.read()
+    finally:
+        connection.close()
+
+
+def test_nodes_that_do_not_answer_are_silent_and_other_hosts_get_nothing(tmp_path: Path) -> None:
+    plan = Plan(agents=3, degree=2, means=(0.5,), epsilon=inf)
+    members = prepare(plan, tmp_path / "fleet")
+    with FleetPage(plan, members) as page:
+        response, body = asked(page, "/fleet")
+        told = json.loads(body)
+        assert response.headers["Content-Security-Policy"] == POLICY
+        assert told["plan"]["epsilon"] == "inf"
+        assert [one["name"] for one in told["nodes"]] == [member.name for member in members]
+        assert {(one["status"], one["estimate"], one["truth"]) for one in told["nodes"]} == {
+            (None, None, 0.5)
+        }
+        assert asked(page, "/")[0].status == 200
+        assert asked(page, "/page/fleet/page.js")[0].status == 200
+        assert asked(page, "/page/assets.py")[0].status == 404
+        for path in ("/", "/fleet"):
+            response, body = asked(page, path, Host="evil.example")
+            assert response.status == 421
+            assert b"node" not in body

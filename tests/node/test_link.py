@@ -1,8 +1,11 @@
-"""My side of a session: what is still said, and what is told of one that can't be opened."""
+"""My side of a session.
+
+What is still said, what a neighbour replies, and what is told of one that can't be opened.
+"""
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -19,14 +22,17 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from colme.errors import IdentityError
+from colme.node.node import Node
 from colme.node.session import link as module
 from colme.node.session.link import Link
 from colme.node.session.outbox import RoundsOutbox
 from colme.node.trust.identity import PRIVATE_FILE, PUBLIC_FILE, Identity
 from colme.node.trust.tls import Trust, explain
 from colme.node.wire import neighbour_pb2 as pb
+from colme.node.wire.codec import LARGEST_FRAME, Reason, Refused, reply_of
 from colme.protocol.messages import ReleaseMessage
-from support.neighbours import Hearer, Neighbours, free_ports, hearing
+from support.logged import logging
+from support.neighbours import Hearer, Neighbours, free_ports, hearing, welcome
 from support.refusing import refused
 from support.waiting import PATIENCE, quiet, until
 
@@ -302,3 +308,77 @@ def test_a_server_gets_a_new_configuration_only_where_a_pin_changed(
     pin.unlink()
     assert fetch() is None, "as last read"
     assert len(met) == 5
+
+
+def refusal(detail: str, reason: "pb.Reason" = pb.REASON_OLD_ROUND) -> bytes:
+    told = pb.Refusal(reason=reason, detail=detail, remembered=pb.Standing(epoch=1, round=1))
+    return pb.Reply(refusal=told).SerializeToString()
+
+
+def commits(node: Node) -> float:
+    name = "colme_commit_seconds_count "
+    lines = node.metrics.text().decode().splitlines()
+    return next(float(line.removeprefix(name)) for line in lines if line.startswith(name))
+
+
+def last_error(node: Node) -> str:
+    (other,) = node.status().neighbours
+    return other.last_error or ""
+
+
+def answering(folder: Path, replies: Sequence[bytes], words: str) -> float:
+    """Until a node has found out about a neighbour that replies so; its commits in a session."""
+
+    async def play() -> float:
+        two = Neighbours(folder, "a", "b")
+        config = two.config("a", "b")
+        hearer = Hearer(answer=lambda: replies)
+        async with (
+            hearing(hearer, two.trust("b", "a"), two.address("b")),
+            Node(config) as node,
+        ):
+            await until(lambda: len(hearer.sessions) >= 2)
+            await until(lambda: words in last_error(node))
+            return commits(node) / len(hearer.sessions)
+
+    return asyncio.run(play())
+
+
+def test_a_welcome_is_taken_once_for_a_hello(tmp_path: Path) -> None:
+    """Each is a commit, and 3,000 of them were 3,000."""
+    words = "it sent a welcome for nothing that I said"
+    assert answering(tmp_path, [welcome()] * 300, words) <= 3
+
+
+def test_a_refusal_is_taken_once_for_a_message(tmp_path: Path) -> None:
+    """With --state-lost each that remembers something is stored."""
+    stale = refusal("old", pb.REASON_STALE_STATE)
+    words = "it sent a refusal for nothing that I said"
+    assert answering(tmp_path, [welcome(), *[stale] * 300], words) <= 3
+
+
+def test_a_reply_has_the_limit_of_a_frame(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with logging(capsys) as log:
+        words = f"expected at most {LARGEST_FRAME}"
+        answering(tmp_path, [refusal("x" * 900_000)], words)
+        assert sum(len(str(line)) for line in log.lines()) < 10_000
+
+
+def test_a_long_refusal_is_cut_before_it_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with logging(capsys) as log:
+        answering(tmp_path, [refusal("x" * (LARGEST_FRAME - 100))], "turned away: xxx")
+        (line,) = log.lines(event="refused by a neighbour")
+        assert line["why"] == "x" * 500 + "..."
+        assert all(len(str(line)) < 1000 for line in log.lines())
+
+
+def test_my_own_refusal_fits_whatever_it_quotes() -> None:
+    """Else the neighbour would learn that its reply is too large, and not what it did wrong."""
+    error = Refused(Reason.OTHER_CONFIGURATION, "b", "agreed.rule", "\x00" * LARGEST_FRAME, "mine")
+    reply = reply_of(error)
+    assert len(reply) <= LARGEST_FRAME
+    assert pb.Reply.FromString(reply).refusal.detail.startswith("agreed.rule: saw ")

@@ -12,16 +12,13 @@ import pytest
 
 from colme.cli.app import run
 from colme.errors import ConfigError, SnapshotError, StoreError
-from colme.node.node import Node
 from colme.node.state import Commit, Overview, Store, backup, restore, upgrades
 from colme.node.state.database import FILE, SCHEMA
 from colme.node.wire.codec import Standing
-from colme.privacy.ledger import Ledger, entry_between
 from colme.protocol.agent import Agent
-from colme.protocol.events import Begin, Deadline, Part
+from colme.protocol.events import Part
 from colme.protocol.upgrades import upgraded
 from support.driven import driven
-from support.neighbours import Neighbours
 from support.old_states import FILES, PAPER, paper_of, put_into, settings_of, story_of
 from support.refusing import refused
 from support.stored import commit, content, opened, rounds
@@ -99,29 +96,6 @@ def test_nothing_of_an_old_state_is_lost(tmp_path: Path) -> None:
 
 
 @each(PAPER)
-def test_the_agent_in_it_goes_on_and_is_stored(tmp_path: Path, old: Path) -> None:
-    folder, settings = put_into(tmp_path / "state", old), paper_of(old)
-    with closing(Store.open(folder, settings)) as store:
-        assert store.snapshot is not None
-        agent = Agent.restore(settings, store.snapshot)
-        before, covered = Ledger.of(agent), store.covered
-        while agent.phase.value != "idle":
-            agent.step(Deadline())
-        for _ in range(40):
-            agent.observe(0.25)
-        commit(store, Commit(snapshot=agent.snapshot({Part.STREAM}), marks={"other": 1}))
-        agent.step(Begin(agent.round + 1, (7,) * len(agent.draws_due)))
-        entry = entry_between(before, Ledger.of(agent), round=agent.round)
-        assert entry is not None
-        assert entry.first == covered + 1
-        commit(store, Commit(snapshot=agent.snapshot(), entry=entry))
-    with closing(Store.open(folder, settings)) as store:
-        assert store.snapshot == agent.snapshot()
-        assert store.covered == entry.last
-    require_each_once(folder)
-
-
-@each(PAPER)
 async def test_a_driver_goes_on_after_its_round_and_noises_no_sample_twice(
     tmp_path: Path, old: Path
 ) -> None:
@@ -139,26 +113,6 @@ async def test_a_driver_goes_on_after_its_round_and_noises_no_sample_twice(
     new = after[after.index(listed[-1]) + 1 :]
     assert new[0][0] == before.ledger.samples + 1
     require_each_once(tmp_path / "state")
-
-
-async def test_a_node_goes_on_from_it(tmp_path: Path) -> None:
-    four = Neighbours(tmp_path, "a", "b", "c", "d")
-    config = four.in_rounds(
-        "a",
-        *"bcd",
-        agreed={"rounds": "free", "algorithm": "paper"},
-        privacy={"epsilon": 4, "sigma2": 0.02},
-        pace={"deadline": 0.05},
-        source={"per_round": 5},
-    )
-    before = Overview.of(put_into(config.state, ONE))
-
-    async with Node(config) as node:
-        assert (node.status().epoch, node.status().algorithm) == (2, "paper")
-        await until(lambda: node.status().samples.released > before.ledger.samples + 20)
-        assert node.status().round > 45
-    require_each_once(config.state)
-    assert Overview.of(config.state).marks == before.marks
 
 
 @each(FILES)
