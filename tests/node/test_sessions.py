@@ -1,8 +1,8 @@
 """Sessions: every frame arrives once; whatever else a neighbour sends is counted and left out."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from math import nan
 from pathlib import Path
@@ -65,23 +65,17 @@ class Scene:
         assert self.a.status().troubles == ()
 
 
-Play = Callable[[Scene], Awaitable[None]]
-
-
-def on_scene(folder: Path, play: Play, *, in_rounds: bool = False) -> None:
-    async def whole() -> None:
-        three = Neighbours(folder, "a", "b", "c")
-        configured = three.in_rounds if in_rounds else three.config
-        config = configured("a", "b", "c")
-        async with AsyncExitStack() as stack:
-            a = await stack.enter_async_context(Node(config))
-            b = await stack.enter_async_context(Node(configured("b", "a")))
-            scene = Scene(a, b, three.trust("c", "a"), config)
-            await until(lambda: a.status().round > 3 * in_rounds and received(b, "a"))
-            await play(scene)
-            await scene.goes_on()
-
-    asyncio.run(whole())
+@asynccontextmanager
+async def on_scene(folder: Path, *, in_rounds: bool = False) -> AsyncIterator[Scene]:
+    """What is played on it ends nothing between a and b."""
+    three = Neighbours(folder, "a", "b", "c")
+    configured = three.in_rounds if in_rounds else three.config
+    config = configured("a", "b", "c")
+    async with Node(config) as a, Node(configured("b", "a")) as b:
+        scene = Scene(a, b, three.trust("c", "a"), config)
+        await until(lambda: a.status().round > 3 * in_rounds and received(b, "a"))
+        yield scene
+        await scene.goes_on()
 
 
 GOOD = written(somebody(0))
@@ -105,10 +99,10 @@ FIRST_FRAMES: dict[str, tuple[bytes, str]] = {
 
 
 @pytest.mark.parametrize("reason", FIRST_FRAMES)
-def test_a_session_that_does_not_begin_with_a_hello_is_over(
+async def test_a_session_that_does_not_begin_with_a_hello_is_over(
     reason: str, tmp_path: Path, logged: Logged
 ) -> None:
-    async def play(scene: Scene) -> None:
+    async with on_scene(tmp_path) as scene:
         data, told = FIRST_FRAMES[reason]
         async with scene.calling() as c:
             await c.say(data)
@@ -116,8 +110,6 @@ def test_a_session_that_does_not_begin_with_a_hello_is_over(
             assert await c.is_over()
         assert counts(scene.a, f'sessions_refused_total{{reason="{reason}"}} 1.0')
         assert logged.lines(node="a", event="not let in", peer="c", reason=reason)
-
-    on_scene(tmp_path, play)
 
 
 BREAKS_OFF: dict[str, tuple[bytes, str]] = {
@@ -150,41 +142,35 @@ async def is_refused(scene: Scene, c: Caller, frame: bytes, reason: str, logged:
 
 
 @pytest.mark.parametrize("what", [*BREAKS_OFF, *LEFT_OUT])
-def test_a_frame_that_can_not_be_taken_is_left_out(
+async def test_a_frame_that_can_not_be_taken_is_left_out(
     what: str, tmp_path: Path, logged: Logged
 ) -> None:
     frame, reason = (BREAKS_OFF | LEFT_OUT)[what]
-
-    async def play(scene: Scene) -> None:
-        async with scene.calling() as c:
-            await is_refused(scene, c, frame, reason, logged)
-            if what in BREAKS_OFF:
-                assert await c.is_over()
-            else:
-                await c.say(records(GOOD.to_bytes(), sequence=2))
-                await until(lambda: of(scene.a, GOOD.origin) == GOOD)
-
-    on_scene(tmp_path, play)
+    async with on_scene(tmp_path) as scene, scene.calling() as c:
+        await is_refused(scene, c, frame, reason, logged)
+        if what in BREAKS_OFF:
+            assert await c.is_over()
+        else:
+            await c.say(records(GOOD.to_bytes(), sequence=2))
+            await until(lambda: of(scene.a, GOOD.origin) == GOOD)
 
 
 @pytest.mark.parametrize("what", LEFT_OUT_IN_ROUNDS)
-def test_a_frame_that_can_not_be_taken_in_rounds_is_left_out(
+async def test_a_frame_that_can_not_be_taken_in_rounds_is_left_out(
     what: str, tmp_path: Path, logged: Logged
 ) -> None:
     frame_in, reason = LEFT_OUT_IN_ROUNDS[what]
-
-    async def play(scene: Scene) -> None:
-        async with scene.calling() as c:
-            await is_refused(scene, c, frame_in(scene.a.status().round), reason, logged)
-            before, number = received(scene.a, "c"), scene.a.status().round + 1
-            await c.tell(ReleaseMessage(round=number, release=None), sequence=2)
-            await until(lambda: received(scene.a, "c") > before)
-
-    on_scene(tmp_path, play, in_rounds=True)
+    async with on_scene(tmp_path, in_rounds=True) as scene, scene.calling() as c:
+        await is_refused(scene, c, frame_in(scene.a.status().round), reason, logged)
+        before, number = received(scene.a, "c"), scene.a.status().round + 1
+        await c.tell(ReleaseMessage(round=number, release=None), sequence=2)
+        await until(lambda: received(scene.a, "c") > before)
 
 
-def test_a_sequence_number_that_was_there_is_a_duplicate(tmp_path: Path, logged: Logged) -> None:
-    async def play(scene: Scene) -> None:
+async def test_a_sequence_number_that_was_there_is_a_duplicate(
+    tmp_path: Path, logged: Logged
+) -> None:
+    async with on_scene(tmp_path) as scene:
         async with scene.calling() as c:
             await c.hello()
             await c.say(records(GOOD.to_bytes()))
@@ -196,11 +182,9 @@ def test_a_sequence_number_that_was_there_is_a_duplicate(tmp_path: Path, logged:
         assert counts(scene.a, 'messages_refused_total{peer="c",reason="duplicate"} 1.0')
         assert logged.lines(node="a", event="message refused", peer="c", reason="duplicate")
 
-    on_scene(tmp_path, play)
 
-
-def test_more_than_grpc_takes_in_breaks_that_session_alone(tmp_path: Path) -> None:
-    async def play(scene: Scene) -> None:
+async def test_more_than_grpc_takes_in_breaks_that_session_alone(tmp_path: Path) -> None:
+    async with on_scene(tmp_path) as scene:
         async with scene.calling() as c:
             await c.hello()
             await c.say(b"\x00" * (LARGEST_PACKET + 1))
@@ -208,13 +192,10 @@ def test_more_than_grpc_takes_in_breaks_that_session_alone(tmp_path: Path) -> No
         async with scene.calling() as c:
             assert (await c.hello()).WhichOneof("content") == "welcome"
 
-    on_scene(tmp_path, play)
 
-
-def test_an_older_standing_is_not_let_in(tmp_path: Path, logged: Logged) -> None:
+async def test_an_older_standing_is_not_let_in(tmp_path: Path, logged: Logged) -> None:
     """Which are older is in `test_admission`."""
-
-    async def play(scene: Scene) -> None:
+    async with on_scene(tmp_path) as scene:
         async with scene.calling() as c:
             await c.hello(epoch=5, round_=900)
         async with scene.calling() as c:
@@ -227,21 +208,17 @@ def test_an_older_standing_is_not_let_in(tmp_path: Path, logged: Logged) -> None
         async with scene.calling() as c:
             assert (await c.hello(5, 900)).WhichOneof("content") == "welcome"
 
-    on_scene(tmp_path, play)
-
 
 @pytest.mark.parametrize(("epoch", "round_"), [(2**63, 1), (1, 2**64 - 1)])
-def test_a_standing_that_nobody_can_have_is_not_let_in(
+async def test_a_standing_that_nobody_can_have_is_not_let_in(
     epoch: int, round_: int, tmp_path: Path, logged: Logged
 ) -> None:
-    async def play(scene: Scene) -> None:
+    async with on_scene(tmp_path) as scene:
         async with scene.calling() as c:
             refusal = (await c.hello(epoch, round_)).refusal
             assert refusal.reason == pb.REASON_INVALID_VALUE
         assert counts(scene.a, 'sessions_refused_total{reason="invalid value"} 1.0')
         assert logged.lines(node="a", event="not let in", peer="c", reason="invalid value")
-
-    on_scene(tmp_path, play)
 
 
 async def test_who_stops_listening_waits_for_the_sessions_at_work(

@@ -167,16 +167,20 @@ def test_a_folder_that_may_not_be_written_is_refused(begun: bool) -> None:
             folder.chmod(0o700)
 
 
-def other_schema(folder: Path) -> None:
-    with closing(sqlite3.connect(folder / "state.sqlite")) as connection:
-        connection.execute("PRAGMA user_version = 99")
+def written(statement: str) -> Callable[[Path], None]:
+    """A damage: somebody's SQL is run on the state."""
+
+    def run(folder: Path) -> None:
+        with closing(sqlite3.connect(folder / "state.sqlite", isolation_level=None)) as connection:
+            connection.execute(statement)
+
+    return run
 
 
 def other_database(folder: Path) -> None:
     (folder / "state.sqlite").unlink()
     (folder / "state.sqlite").touch(mode=0o600)
-    with closing(sqlite3.connect(folder / "state.sqlite")) as connection:
-        connection.execute("CREATE TABLE somebody (s)")
+    written("CREATE TABLE somebody (s)")(folder)
 
 
 def torn_page(folder: Path) -> None:
@@ -187,32 +191,20 @@ def torn_page(folder: Path) -> None:
     path.write_bytes(data)
 
 
-def ledger_cut(folder: Path) -> None:
-    with closing(sqlite3.connect(folder / "state.sqlite", isolation_level=None)) as connection:
-        connection.execute("DELETE FROM ledger WHERE last = 2")
-
-
-def snapshot_cut(folder: Path) -> None:
-    with closing(sqlite3.connect(folder / "state.sqlite", isolation_level=None)) as connection:
-        connection.execute("UPDATE part SET content = substr(content, 1, 50)")
-
-
-def epsilon_of_another(folder: Path) -> None:
-    with closing(sqlite3.connect(folder / "state.sqlite", isolation_level=None)) as connection:
-        connection.execute("UPDATE meta SET epsilon = 0.5")
-
-
 DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "text": (lambda f: (f / "state.sqlite").write_text("not a database" * 99), "damaged.*restore"),
     "pages": (torn_page, "damaged"),
-    "ledger": (ledger_cut, r"damaged \(2 samples were released, but the ledger lists 1\)"),
+    "ledger": (
+        written("DELETE FROM ledger WHERE last = 2"),
+        r"damaged \(2 samples were released, but the ledger lists 1\)",
+    ),
     "epsilon": (
-        epsilon_of_another,
+        written("UPDATE meta SET epsilon = 0.5"),
         r"damaged \(its promise is epsilon = 0\.5, but the ledger lists 1\)",
     ),
-    "snapshot": (snapshot_cut, "damaged"),
+    "snapshot": (written("UPDATE part SET content = substr(content, 1, 50)"), "damaged"),
     "schema": (
-        other_schema,
+        written("PRAGMA user_version = 99"),
         "schema: saw 99, expected at most 3: a newer colme wrote it; go on with that v",
     ),
     "other": (other_database, "not a node's state"),
