@@ -30,115 +30,85 @@ class Hands:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "expected"),
-    [(0, 1), (9.99, 1), (10, 2), (25, 3), (10 * 86_400, 86_401)],
+    ("seconds", "past", "expected"),
+    [
+        *((seconds, 0, (number, 0.0)) for seconds, number in ((0, 1), (9.99, 1), (10, 2), (25, 3))),
+        (10 * 86_400, 0, (86_401, 0.0)),
+        (-3, 0, (1, 3.0)),
+        (12, 2, (3, 8.0)),
+    ],
 )
-def test_round_k_begins_k_minus_1_intervals_after_the_start(seconds: float, expected: int) -> None:
-    assert Hands(START + seconds).pacing().next_round(0, alone=False) == (expected, 0.0)
-
-
 @pytest.mark.parametrize("alone", [True, False])
-def test_before_the_start_it_waits_for_the_first_round(alone: bool) -> None:
-    assert Hands(START - 3).pacing().next_round(0, alone=alone) == (1, 3.0)
+def test_round_k_begins_k_minus_1_intervals_after_the_start(
+    seconds: float, past: int, expected: tuple[int, float], alone: bool
+) -> None:
+    """Before the start it waits for it; within a round that has been, for the next."""
+    assert Hands(START + seconds).pacing().next_round(past, alone=alone) == expected
 
 
-def test_within_a_round_that_has_been_it_waits_for_the_next() -> None:
-    hands = Hands(START + 12)
-    assert hands.pacing().next_round(2, alone=False) == (3, 8.0)
+Look = tuple[float, float, int, tuple[int, float]]
+"""Seconds that pass, seconds that the clock is put forward, the last round, and what is next."""
+DRIFT = 0.9 * LARGEST_DRIFT
+CLOCKS: dict[str, tuple[list[Look], list[float]]] = {
+    "missed rounds are skipped": ([(1, 0, 0, (1, 0)), (53, 0, 1, (6, 0)), (0, 0, 6, (7, 6))], []),
+    "put back it waits, and no round comes twice": (
+        [(55, 0, 5, (6, 0)), (0, -30, 6, (7, 35)), (34, 0, 6, (7, 1)), (1, 0, 6, (7, 0))],
+        [-30],
+    ),
+    "put forward it skips rounds": ([(5, 100, 1, (11, 0))], [100]),
+    "a jump is told once": (
+        [(0, 0, 0, (1, 0)), (2, -7, 1, (2, 15)), (1, 0, 1, (2, 14)), (1, 0, 1, (2, 13))],
+        [-7],
+    ),
+    "slewed it does not jump": (
+        [(1, DRIFT, 19, (20, 190 - n * (1 + DRIFT))) for n in range(1, 51)],
+        [],
+    ),
+    "a machine that slept has no wrong clock": ([(86_400, 0, 1, (8641, 0))], []),
+}
 
 
-def test_rounds_that_were_missed_are_skipped() -> None:
-    hands = Hands(START + 1)
-    clock = hands.pacing()
-    assert clock.next_round(0, alone=False) == (1, 0.0)
-    hands.passes(53)
-    assert clock.next_round(1, alone=False) == (6, 0.0)
-    assert clock.next_round(6, alone=False) == (7, 6.0)
-    assert hands.jumps == []
-
-
-def test_a_clock_put_back_makes_it_wait_and_no_round_comes_twice() -> None:
-    hands = Hands(START + 55)
-    clock = hands.pacing()
-    assert clock.next_round(5, alone=False) == (6, 0.0)
-    hands.wall -= 30
-    assert clock.next_round(6, alone=False) == (7, 35.0)
-    hands.passes(34)
-    number, wait = clock.next_round(6, alone=False)
-    assert (number, wait) == (7, 1.0)
-    hands.passes(1)
-    assert clock.next_round(6, alone=False) == (7, 0.0)
-    assert hands.jumps == [-30.0]
-
-
-def test_a_clock_put_forward_skips_rounds() -> None:
-    hands = Hands(START + 5)
-    clock = hands.pacing()
-    hands.wall += 100
-    assert clock.next_round(1, alone=False) == (11, 0.0)
-    assert hands.jumps == [100.0]
-
-
-def test_a_jump_is_told_once_with_its_size() -> None:
-    hands = Hands(START)
-    clock = hands.pacing()
-    clock.next_round(0, alone=False)
-    hands.passes(2)
-    hands.wall -= 7
-    for _ in range(3):
-        clock.next_round(1, alone=False)
-        hands.passes(1)
-    assert hands.jumps == [-7.0]
-
-
-def test_a_clock_that_is_slewed_does_not_jump() -> None:
-    hands = Hands(START)
-    clock = hands.pacing()
-    for _ in range(50):
-        hands.passes(1)
-        hands.wall += 0.9 * LARGEST_DRIFT
-        clock.next_round(0, alone=False)
-    assert hands.jumps == []
-
-
-def test_a_machine_that_slept_has_no_wrong_clock() -> None:
+@pytest.mark.parametrize(("looks", "jumps"), CLOCKS.values(), ids=list(CLOCKS))
+def test_a_clock_that_is_wrong_is_told_of_and_no_round_comes_twice(
+    looks: list[Look], jumps: list[float]
+) -> None:
     """However long nobody looked, only the difference of the two clocks is a jump."""
     hands = Hands(START)
     clock = hands.pacing()
-    hands.passes(86_400)
-    assert clock.next_round(1, alone=False) == (8641, 0.0)
-    assert hands.jumps == []
+    for seconds, put, past, expected in looks:
+        hands.passes(seconds)
+        hands.wall += put
+        assert clock.next_round(past, alone=False) == pytest.approx(expected)
+    assert hands.jumps == pytest.approx(jumps)
 
 
-def free(hands: Hands) -> Free:
-    return Free(deadline=4.0, elapsed=lambda: hands.elapsed)
+FREE: dict[str, list[tuple[float, int, bool, tuple[int, float]]]] = {
+    "at once where there are neighbours": [(0, n, False, (n + 1, 0.0)) for n in (0, 1, 7)],
+    "alone at once, and then a deadline later each": [
+        (0, 0, True, (1, 0.0)),
+        (0, 1, True, (2, 4.0)),
+        (3, 1, True, (2, 1.0)),
+        (1, 1, True, (2, 0.0)),
+        (0, 2, True, (3, 4.0)),
+    ],
+    "left alone it waits from its last round on": [
+        (100, 1, False, (2, 0.0)),
+        (1, 2, True, (3, 3.0)),
+        (0, 2, False, (3, 0.0)),
+    ],
+}
 
 
-def test_free_rounds_follow_each_other_at_once_where_there_are_neighbours() -> None:
-    pacing = free(Hands(0))
-    assert [pacing.next_round(n, alone=False) for n in (0, 1, 7)] == [(1, 0.0), (2, 0.0), (8, 0.0)]
-
-
-def test_alone_the_first_round_begins_at_once_and_each_further_one_a_deadline_later() -> None:
+@pytest.mark.parametrize("looks", FREE.values(), ids=list(FREE))
+def test_free_rounds_follow_each_other(
+    looks: list[tuple[float, int, bool, tuple[int, float]]],
+) -> None:
+    """Seconds that pass, the last round, whether nobody is there, and what is next."""
     hands = Hands(0)
-    pacing = free(hands)
-    assert pacing.next_round(0, alone=True) == (1, 0.0)
-    assert pacing.next_round(1, alone=True) == (2, 4.0)
-    hands.passes(3)
-    assert pacing.next_round(1, alone=True) == (2, 1.0)
-    hands.passes(1)
-    assert pacing.next_round(1, alone=True) == (2, 0.0)
-    assert pacing.next_round(2, alone=True) == (3, 4.0)
-
-
-def test_one_who_is_left_alone_waits_from_its_last_round_on() -> None:
-    hands = Hands(0)
-    pacing = free(hands)
-    hands.passes(100)
-    pacing.next_round(1, alone=False)
-    hands.passes(1)
-    assert pacing.next_round(2, alone=True) == (3, 3.0)
-    assert pacing.next_round(2, alone=False) == (3, 0.0)
+    pacing = Free(deadline=4.0, elapsed=lambda: hands.elapsed)
+    for seconds, past, alone, expected in looks:
+        hands.passes(seconds)
+        assert pacing.next_round(past, alone=alone) == expected
 
 
 def test_only_free_rounds_follow_a_neighbour_that_is_far_ahead() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from colme.node.rounds import Clock
 from colme.node.wire.codec import Reason, Refused, Standing
-from colme.protocol.messages import ConsensusMessage, ReleaseMessage, SizeMessage
+from colme.protocol.messages import ConsensusMessage, ReleaseMessage, SizeMessage, of_round
 from colme.protocol.rounds.state import SUSPECT_AFTER, Phase
 from support.driven import Driven, answer_to, driven
 from support.refusing import refused
@@ -59,7 +59,7 @@ async def test_a_deadline_closes_the_exchange_that_a_silent_neighbour_leaves_ope
             await until(lambda: one.posts)
             if exchange == silent_in:
                 break
-            one.driver.receive("b", answer_to(one.posts.pop().message))
+            one.driver.receive("b", answer_to(of_round(one.posts.pop().message)))
         assert one.driver.agent.phase.value == silent_in
         await later(PATIENCE)
         assert one.driver.ended

@@ -6,6 +6,7 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
+from fractions import Fraction
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -15,15 +16,18 @@ import pytest
 
 from colme.node import config, log
 from colme.node.node import Node
-from colme.node.wire.codec import encode, parts_of
+from colme.node.state import Overview
+from colme.node.wire.codec import encode, parse_frame, parts_of, release_in
 from colme.privacy import mechanism
-from colme.privacy.mechanism import SeededLaplace
+from colme.privacy.mechanism import SecureLaplace, SeededLaplace
+from colme.protocol.board.messages import BoardMessage
+from colme.rules.release import EVERY_SAMPLE, Profile
 from support.boarded import boarded, settings_of, somebody
 from support.boards import written
 from support.logged import Logged, logging
 from support.neighbours import Neighbours
 from support.partner import Partner, paired
-from support.twins import Numbers, Reckoning, Samples, changed, stream, twins
+from support.twins import LATTICE, Numbers, Reckoning, Samples, changed, stream, twins
 from support.waiting import until
 
 ROUNDS = 60
@@ -174,7 +178,9 @@ async def start(folder: Path, samples: Samples, draws: Numbers, *, squares: bool
             await one.driver.flush()
             seen.append(shown(one.metrics.text()))
         seen += [
-            (said.peer, [encode(part, 1) for part in parts_of(said.message)]) for said in one.posts
+            (said.peer, [encode(part, 1) for part in parts_of(said.message)])
+            for said in one.posts
+            if isinstance(said.message, BoardMessage)
         ]
         assert one.failures == []
         assert next(due, None) is None, "all draws were taken, each once"
@@ -193,3 +199,78 @@ def test_other_samples_show_in_nothing(tmp_path: Path, squares: bool) -> None:
         made_up = reckoning.made_up(draws, mine, other)
         seen = asyncio.run(life(tmp_path / f"{number}", other, made_up, squares=squares))
         assert seen == expected, name
+
+
+EPSILON = 0.7
+BOUNDS = (-3.0, 11.0)
+FEW_ROUNDS = 14
+SAMPLES = changed(stream(FEW_ROUNDS, seed=60), lambda _, x: -3 + 14 * x)
+
+
+@dataclass
+class Overlooked:
+    """OpenDP as it is, with an eye on what it is asked for and what it draws."""
+
+    scales: list[float] = field(default_factory=list)
+    draws: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._measurement = mechanism._noised
+
+    def __call__(self, scale: float) -> Any:
+        measurement = self._measurement(scale)
+
+        def draw(exact: int) -> int:
+            assert exact == 0
+            self.scales.append(scale)
+            self.draws.append(measurement(exact))
+            return self.draws[-1]
+
+        return draw
+
+
+def test_the_configured_epsilon_and_bounds_are_those_of_every_draw(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By OpenDP's own privacy map, and by what the neighbour hears: the exact sum and its draws."""
+    privacy = {"epsilon": EPSILON, "sigma2": 4.0}
+    neighbours = Neighbours(tmp_path, "a", "b")
+    config = paired(neighbours, privacy=privacy, agreed={"bounds": BOUNDS})
+    opendp = Overlooked()
+    monkeypatch.setattr(mechanism, "_noised", opendp)
+    partner, node = Partner(config, neighbours, SAMPLES), Node(config)
+    told: list[str] = []
+
+    def look() -> None:
+        told.append(node.status().privacy)
+        told.extend(node.metrics.text().decode().splitlines())
+
+    asyncio.run(partner.live_with(node, SAMPLES, look))
+    monkeypatch.undo()
+
+    promised = Profile.bounded(*BOUNDS, epsilon=EPSILON)
+    reckoning = Reckoning(promised, EVERY_SAMPLE, squares=False)
+    numbers = list(chain(*reckoning.numbers(SAMPLES)))
+    assert len(opendp.draws) == len(numbers) > 2
+    for scale in set(opendp.scales):
+        assert EPSILON * (1 - 1e-15) <= reckoning.dearest([scale]) <= Fraction(EPSILON)
+        assert SecureLaplace().promised_epsilon(2 * LATTICE, scale) <= EPSILON
+
+    releases = [
+        release_in(data)
+        for data in partner.heard[:-1]
+        if parse_frame("a", data).WhichOneof("content") == "release"
+    ]
+    assert releases[-1] is not None
+    noisy = sum(numbers) + sum(opendp.draws)
+    mean = promised.midpoint + promised.lattice_step * (noisy / releases[-1].count)
+    assert releases[-1].mean == mean
+
+    assert told[0].startswith(f"epsilon = {EPSILON:g} for each sample")
+    assert f"colme_epsilon {EPSILON}" in told
+    overview = Overview.of(config.state, entries=1_000)
+    entries = overview.last_entries[::-1]
+    assert overview.ledger.epsilon == EPSILON
+    assert {entry.epsilon for entry in entries} == {EPSILON}
+    assert sum(entry.blocks for entry in entries) == len(numbers)
+    assert entries[-1].last == releases[-1].count
