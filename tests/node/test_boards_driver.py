@@ -1,6 +1,5 @@
 """A board's driver: what is stored before it is said, when something is said, and what stops it."""
 
-import asyncio
 from dataclasses import replace
 from math import nan
 from pathlib import Path
@@ -211,32 +210,24 @@ async def goes_on(one: Boarded) -> None:
     assert one.failures == []
 
 
-def is_refused(entry: Entry, reason: Reason, folder: Path) -> None:
-    async def check() -> None:
-        async with boarded(folder) as one:
-            with refused(Refused, reason=reason):
-                one.tell("b", entry)
-            assert entry.origin not in one.board
-            await goes_on(one)
-
-    asyncio.run(check())
-
-
-def test_a_forged_signature(tmp_path: Path) -> None:
-    honest = written(somebody(1))
-    is_refused(replace(honest, mean=0.75), Reason.BAD_SIGNATURE, tmp_path)
+HONEST = written(somebody(1))
+FORGED = replace(HONEST, mean=0.75)
+REFUSED: dict[str, tuple[Entry, Reason]] = {
+    "a forged signature": (FORGED, Reason.BAD_SIGNATURE),
+    # Nobody can bar another by making its contradiction up.
+    "a proof with a forged signature": (Proof.from_pair(HONEST, FORGED), Reason.BAD_SIGNATURE),
+    "an absurd mean": (written(somebody(1), mean=1e6), Reason.INVALID_VALUE),
+    "an absurd negative mean": (written(somebody(1), mean=-1e99), Reason.INVALID_VALUE),
+}
 
 
-def test_a_proof_with_a_forged_signature(tmp_path: Path) -> None:
-    """Nobody can bar another by making its contradiction up."""
-    honest = written(somebody(1))
-    made_up = Proof.from_pair(honest, replace(honest, mean=0.75))
-    is_refused(made_up, Reason.BAD_SIGNATURE, tmp_path)
-
-
-@pytest.mark.parametrize("mean", [1e6, -1e99])
-def test_an_absurd_mean(tmp_path: Path, mean: float) -> None:
-    is_refused(written(somebody(1), mean=mean), Reason.INVALID_VALUE, tmp_path)
+@pytest.mark.parametrize(("entry", "reason"), REFUSED.values(), ids=list(REFUSED))
+async def test_a_bad_entry_is_left_out(entry: Entry, reason: Reason, tmp_path: Path) -> None:
+    async with boarded(tmp_path) as one:
+        with refused(Refused, reason=reason):
+            one.tell("b", entry)
+        assert entry.origin not in one.board
+        await goes_on(one)
 
 
 async def test_the_rest_of_a_message_is_taken(tmp_path: Path) -> None:
