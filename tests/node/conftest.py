@@ -1,6 +1,6 @@
 """What several tests of nodes ask for by name."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import Any
@@ -11,6 +11,14 @@ from colme.node import driving
 from colme.node.session import link
 from support.boarded import boarded
 from support.driven import driven
+from support.logged import Logged, logging
+
+
+@pytest.fixture
+def logged(capsys: pytest.CaptureFixture[str]) -> Iterator[Logged]:
+    """What nodes log while the test runs."""
+    with logging(capsys) as lines:
+        yield lines
 
 
 @pytest.fixture

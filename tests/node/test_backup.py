@@ -23,6 +23,13 @@ from support.refusing import refused
 from support.stored import commit, opened, rounds
 
 
+def stored_and_copied(folder: Path, commits: int = 1) -> None:
+    """A state in `a`, at rest, and a backup of it in `copy`."""
+    with closing(opened(folder / "a")) as store:
+        commit(store, *islice(rounds(), commits))
+    backup(folder / "a", folder / "copy")
+
+
 def test_a_running_state_is_copied_as_of_its_last_commit(tmp_path: Path) -> None:
     """Into one file of the owner's alone; the state itself is not marked."""
     file = tmp_path / "copy"
@@ -87,9 +94,7 @@ def test_a_running_nodes_state_is_not_replaced(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", ["not a database" * 99, ""])
 def test_a_damaged_or_an_empty_state_is_replaced(tmp_path: Path, content: str) -> None:
     """A power failure may leave an empty file of a new one."""
-    with closing(opened(tmp_path / "a")) as store:
-        commit(store, next(rounds()))
-    backup(tmp_path / "a", tmp_path / "copy")
+    stored_and_copied(tmp_path)
     (tmp_path / "a" / FILE).write_text(content)
     kept = restore(tmp_path / "copy", tmp_path / "a")
     with closing(opened(tmp_path / "a")) as store:
@@ -189,9 +194,7 @@ def test_however_often_one_restores_nothing_that_was_there_is_lost(
 
 def test_a_restore_leaves_no_log_of_what_it_replaces(tmp_path: Path) -> None:
     """SQLite would play it into the copy: a mixture of two states."""
-    with closing(opened(tmp_path / "a")) as store:
-        commit(store, *islice(rounds(), 3))
-    backup(tmp_path / "a", tmp_path / "copy")
+    stored_and_copied(tmp_path, 3)
     logs = [tmp_path / "a" / f"{FILE}-{log}" for log in ("wal", "shm", "journal")]
     (tmp_path / "a" / FILE).unlink()
     for log in logs:
@@ -206,9 +209,7 @@ def test_a_state_that_can_not_be_copied_now_is_not_taken_for_damaged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:
     """It may be the newest there is: nothing is restored over it."""
-    with closing(opened(tmp_path / "a")) as store:
-        commit(store, *islice(rounds(), 3))
-    backup(tmp_path / "a", tmp_path / "copy")
+    stored_and_copied(tmp_path, 3)
     before, checked = (tmp_path / "a" / FILE).read_bytes(), database.require_state
 
     def out_of_luck(connection: sqlite3.Connection, path: Path) -> None:

@@ -15,7 +15,7 @@ import pytest
 from colme.cli.app import run
 from colme.errors import ConfigError, StoreError
 from colme.node.config import FileSource, NodeConfig
-from colme.node.fleet import CONFIG
+from colme.node.fleet import CONFIG, Member
 from colme.node.node import Node
 from colme.node.state import Commit, Overview, Store, backup, change, restore
 from colme.node.state.database import FILE
@@ -244,11 +244,17 @@ def test_what_was_sent_under_the_promise_of_before_is_not_shown_as_the_last(
     assert Overview.of(tmp_path).sent is None
 
 
+def with_a_state(folder: Path) -> Member:
+    """A node in rounds that has released something."""
+    (member,) = acquainted(folder, 1, algorithm="paper")
+    begun(member.config.state, member.config.settings(member.name), 3)
+    return member
+
+
 def test_an_epsilon_that_no_noise_can_be_drawn_for_changes_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (member,) = acquainted(tmp_path, 1, algorithm="paper")
-    begun(member.config.state, member.config.settings(member.name), 3)
+    member = with_a_state(tmp_path)
     before = (member.config.state / FILE).read_bytes()
     member = rewritten(member, {"privacy": "epsilon = 1e-12\nsigma2 = 0.01"})
     config = str(member.folder / CONFIG)
@@ -261,8 +267,7 @@ def test_an_epsilon_that_no_noise_can_be_drawn_for_changes_nothing(
 def test_who_gives_privacy_up_is_told_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (member,) = acquainted(tmp_path, 1, algorithm="paper")
-    begun(member.config.state, member.config.settings(member.name), 3)
+    member = with_a_state(tmp_path)
     member = rewritten(member, {"privacy": "epsilon = inf\nsigma2 = 0.01"})
     config = str(member.folder / CONFIG)
     assert run(["state", "change", "--config", config, "--drop-waiting"]) == 0
@@ -285,8 +290,7 @@ def test_a_change_before_the_first_sample_is_not_shown_as_a_loss(
 def test_the_command_line_says_what_it_did(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (member,) = acquainted(tmp_path, 1, algorithm="paper")
-    begun(member.config.state, member.config.settings(member.name), 3)
+    member = with_a_state(tmp_path)
     member = rewritten(member, {"privacy": "epsilon = 0.25\nsigma2 = 0.01"})
     config, folder = str(member.folder / CONFIG), str(member.config.state)
     assert run(["state", "change", "--config", config]) == 2

@@ -32,7 +32,7 @@ from colme.node.wire import neighbour_pb2 as pb
 from colme.node.wire.codec import LARGEST_FRAME, Reason, Refused, reply_of
 from colme.protocol.messages import ReleaseMessage
 from support.logged import logging
-from support.neighbours import Hearer, Neighbours, hearing, welcome
+from support.neighbours import Hearer, Neighbours, counted, hearing, welcome
 from support.refusing import refused
 from support.waiting import quiet, until
 
@@ -294,12 +294,6 @@ def refusal(detail: str, reason: "pb.Reason" = pb.REASON_OLD_ROUND) -> bytes:
     return pb.Reply(refusal=told).SerializeToString()
 
 
-def commits(node: Node) -> float:
-    name = "colme_commit_seconds_count "
-    lines = node.metrics.text().decode().splitlines()
-    return next(float(line.removeprefix(name)) for line in lines if line.startswith(name))
-
-
 def last_error(node: Node) -> str:
     (other,) = node.status().neighbours
     return other.last_error or ""
@@ -318,7 +312,7 @@ def answering(folder: Path, replies: Sequence[bytes], words: str) -> float:
         ):
             await until(lambda: len(hearer.sessions) >= 2)
             await until(lambda: words in last_error(node))
-            return commits(node) / len(hearer.sessions)
+            return counted(node.metrics, "commit_seconds_count") / len(hearer.sessions)
 
     return asyncio.run(play())
 

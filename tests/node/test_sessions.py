@@ -1,7 +1,7 @@
 """Sessions: every frame arrives once; whatever else a neighbour sends is counted and left out."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from math import nan
@@ -23,25 +23,13 @@ from colme.protocol.board.messages import RecordsMessage
 from colme.protocol.messages import ConsensusMessage, ReleaseMessage, RoundMessage, SizeMessage
 from support.boarded import board_of, of, orders, release, somebody
 from support.boards import written
-from support.logged import Logged, logging
-from support.neighbours import Caller, Hearer, Neighbours, calling, hearing, welcome
+from support.logged import Logged
+from support.neighbours import Caller, Hearer, Neighbours, calling, counted, hearing, welcome
 from support.waiting import PATIENCE, quiet, until
 
 
-@pytest.fixture
-def logged(capsys: pytest.CaptureFixture[str]) -> Iterator[Logged]:
-    with logging(capsys) as lines:
-        yield lines
-
-
-def counts(node: Node, line: str) -> bool:
-    return f"colme_{line}" in node.metrics.text().decode().splitlines()
-
-
 def received(node: Node, peer: str) -> float:
-    name = f'colme_messages_received_total{{peer="{peer}"}} '
-    (line,) = (one for one in node.metrics.text().decode().splitlines() if one.startswith(name))
-    return float(line.removeprefix(name))
+    return counted(node.metrics, f'messages_received_total{{peer="{peer}"}}')
 
 
 @dataclass
@@ -108,7 +96,7 @@ async def test_a_session_that_does_not_begin_with_a_hello_is_over(
             await c.say(data)
             assert pb.Reason.Name((await c.hear()).refusal.reason) == told
             assert await c.is_over()
-        assert counts(scene.a, f'sessions_refused_total{{reason="{reason}"}} 1.0')
+        assert counted(scene.a.metrics, f'sessions_refused_total{{reason="{reason}"}}') == 1
         assert logged.lines(node="a", event="not let in", peer="c", reason=reason)
 
 
@@ -136,7 +124,7 @@ async def is_refused(scene: Scene, c: Caller, frame: bytes, reason: str, logged:
     await c.say(frame)
     refusal = (await c.hear()).refusal
     assert pb.Reason.Name(refusal.reason) == f"REASON_{reason.upper().replace(' ', '_')}"
-    assert counts(scene.a, f'messages_refused_total{{peer="c",reason="{reason}"}} 1.0')
+    assert counted(scene.a.metrics, f'messages_refused_total{{peer="c",reason="{reason}"}}') == 1
     (line,) = logged.lines(node="a", event="message refused", peer="c", reason=reason)
     assert line["why"] == f"from c: {refusal.detail}"
 
@@ -179,7 +167,7 @@ async def test_a_sequence_number_that_was_there_is_a_duplicate(
             assert refusal.reason == pb.REASON_DUPLICATE
             assert refusal.detail == "sequence: saw 1, expected more than 1"
         assert of(scene.a, written(somebody(1)).origin) is None
-        assert counts(scene.a, 'messages_refused_total{peer="c",reason="duplicate"} 1.0')
+        assert counted(scene.a.metrics, 'messages_refused_total{peer="c",reason="duplicate"}') == 1
         assert logged.lines(node="a", event="message refused", peer="c", reason="duplicate")
 
 
@@ -203,7 +191,7 @@ async def test_an_older_standing_is_not_let_in(tmp_path: Path, logged: Logged) -
             assert refusal.reason == pb.REASON_STALE_STATE
             assert (refusal.remembered.epoch, refusal.remembered.round) == (5, 900)
             assert await c.is_over()
-        assert counts(scene.a, 'sessions_refused_total{reason="stale state"} 1.0')
+        assert counted(scene.a.metrics, 'sessions_refused_total{reason="stale state"}') == 1
         assert logged.lines(node="a", event="not let in", peer="c", reason="stale state")
         async with scene.calling() as c:
             assert (await c.hello(5, 900)).WhichOneof("content") == "welcome"
@@ -217,7 +205,7 @@ async def test_a_standing_that_nobody_can_have_is_not_let_in(
         async with scene.calling() as c:
             refusal = (await c.hello(epoch, round_)).refusal
             assert refusal.reason == pb.REASON_INVALID_VALUE
-        assert counts(scene.a, 'sessions_refused_total{reason="invalid value"} 1.0')
+        assert counted(scene.a.metrics, 'sessions_refused_total{reason="invalid value"}') == 1
         assert logged.lines(node="a", event="not let in", peer="c", reason="invalid value")
 
 

@@ -1,6 +1,5 @@
 """Who gets in over real TLS: pinned and valid certificates, and the same configuration."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from shutil import copyfile, rmtree
@@ -15,18 +14,10 @@ from colme.node.session import listener
 from colme.node.session.rehearsal import check
 from colme.node.trust.identity import PUBLIC_FILE, Identity
 from support.boarded import orders, release
-from support.logged import Logged, logging
-from support.neighbours import Hearer, Neighbours, calling, hearing
+from support.logged import Logged
+from support.neighbours import Hearer, Neighbours, calling, counted, hearing
 from support.refusing import refused
 from support.waiting import until
-
-UNKNOWN = 'colme_sessions_refused_total{reason="unknown peer"} '
-
-
-@pytest.fixture
-def logged(capsys: pytest.CaptureFixture[str]) -> Iterator[Logged]:
-    with logging(capsys) as lines:
-        yield lines
 
 
 @pytest.fixture
@@ -35,9 +26,8 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listener, "HELLO_SECONDS", 0.3)
 
 
-def unknown_peers(node: Node) -> int:
-    lines = node.metrics.text().decode().splitlines()
-    return sum(int(float(one.removeprefix(UNKNOWN))) for one in lines if one.startswith(UNKNOWN))
+def unknown_peers(node: Node) -> float:
+    return counted(node.metrics, 'sessions_refused_total{reason="unknown peer"}')
 
 
 def of_neighbour(node: Node, name: str) -> NeighbourStatus:

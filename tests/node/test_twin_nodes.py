@@ -27,7 +27,7 @@ from colme.protocol.board.messages import BoardMessage
 from colme.rules.release import EVERY_SAMPLE, Profile
 from support.boarded import boarded, settings_of, somebody
 from support.boards import written
-from support.logged import Logged, logging
+from support.logged import Logged
 from support.neighbours import Neighbours
 from support.partner import Partner, paired
 from support.twins import LATTICE, Numbers, Reckoning, Samples, changed, stream, twins
@@ -84,12 +84,6 @@ class Seen:
         self.status.append(public(asdict(node.status())))
         # In no order: what the two sessions between two nodes do, they do at the same time.
         self.log.extend(sorted(json.dumps(line | {"time": 0}) for line in logged.lines()))
-
-
-@pytest.fixture
-def logged(capsys: pytest.CaptureFixture[str]) -> Iterator[Logged]:
-    with logging(capsys) as lines:
-        yield lines
 
 
 @dataclass

@@ -17,6 +17,7 @@ import grpc
 from grpc.aio import EOF, AioRpcError, ServicerContext, StreamStreamCall, secure_channel, server
 
 from colme.node.config import NodeConfig
+from colme.node.metrics import Metrics
 from colme.node.session.admission import Agreement
 from colme.node.trust.identity import PUBLIC_FILE, Identity
 from colme.node.trust.tls import Trust, channel_options, server_options
@@ -33,6 +34,12 @@ def free_ports(count: int) -> list[int]:
             held.enter_context(create_server(("127.0.0.1", 0))).getsockname()[1]
             for _ in range(count)
         ]
+
+
+def counted(metrics: Metrics, series: str) -> float:
+    """The value of one series of a node, by its name and labels; 0 if it is not there."""
+    name, lines = f"colme_{series} ", metrics.text().decode().splitlines()
+    return sum(float(line.removeprefix(name)) for line in lines if line.startswith(name))
 
 
 INTERVAL = 0.05

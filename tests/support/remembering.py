@@ -12,7 +12,7 @@ from colme.node.node import Node
 from colme.node.state import Overview
 from colme.node.wire.codec import Standing
 from support.boarded import orders
-from support.neighbours import ROUNDS, Neighbours
+from support.neighbours import ROUNDS, Neighbours, counted
 from support.refusing import refused
 from support.waiting import PATIENCE, until
 
@@ -35,9 +35,7 @@ def state(two: Neighbours, name: str = "a") -> Path:
 
 def heard(node: Node, peer: str) -> float:
     """Messages that a node has had from a neighbour since it started."""
-    series = f'colme_messages_received_total{{peer="{peer}"}} '
-    lines = node.metrics.text().decode().splitlines()
-    return sum(float(line.removeprefix(series)) for line in lines if line.startswith(series))
+    return counted(node.metrics, f'messages_received_total{{peer="{peer}"}}')
 
 
 def remembered(folder: Path) -> Standing:
