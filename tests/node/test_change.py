@@ -14,7 +14,7 @@ import pytest
 
 from colme.cli.app import run
 from colme.errors import ConfigError, StoreError
-from colme.node.config import FileSource, NodeConfig
+from colme.node.config import NodeConfig
 from colme.node.fleet import CONFIG, Member
 from colme.node.node import Node
 from colme.node.state import Commit, Overview, Store, backup, change, restore
@@ -26,6 +26,7 @@ from colme.protocol.rounds.paper import Paper
 from colme.protocol.settings import Settings
 from colme.relay import Relay
 from colme.rules.release import Blocks, Profile
+from support.boarded import changed, of, orders, origin_in
 from support.neighbours import Neighbours
 from support.old_states import FILES, put_into, settings_of
 from support.processes import acquainted, rewritten
@@ -176,35 +177,38 @@ def test_the_variance_and_the_algorithm_change_the_same_way(tmp_path: Path) -> N
 
 
 def fed_by(two: Neighbours, path: Path, **privacy: float) -> NodeConfig:
-    agreed, pace = {"rounds": "free"}, {"deadline": 0.2}
-    config = two.in_rounds("a", "b", agreed=agreed, pace=pace, privacy=privacy)
-    return config.model_copy(update={"source": FileSource(kind="file", path=path, poll=0.01)})
+    source = {"kind": "file", "path": path, "poll": 0.01}
+    return two.config("a", "b", privacy=privacy, source=source)
 
 
 async def test_a_node_goes_on_among_its_neighbours_and_reads_no_line_twice(tmp_path: Path) -> None:
-    """Same file, same neighbour, another epsilon: what a new folder would have noised again."""
+    """Same file, same neighbour, another epsilon: what a new folder would have noised again.
+
+    Blocks count from 1 again: in the same incarnation the node's own records would stop it.
+    """
     two, path = Neighbours(tmp_path, "a", "b"), tmp_path / "samples"
     path.touch()
     before, after = fed_by(two, path, epsilon=4), fed_by(two, path, epsilon=2)
-    other = two.in_rounds("b", "a", agreed={"rounds": "free"}, pace={"deadline": 0.2})
+    origin = origin_in(two, "a")
 
-    async with Node(other) as b:
+    async with Node(two.config("b", "a")) as b:
         async with Node(before) as a:
             path.write_text("0.5\n" * 442)
             await until(lambda: a.status().samples.taken == 442)
             await until(lambda: a.status().samples.released > 400)
-            await until(lambda: b.status().neighbours[0].round > 3)
+            await until(lambda: of(b, origin) is not None)
         stored = Overview.of(before.state)
         with refused(ConfigError, "privacy.epsilon"):
             await Node(after).__aenter__()
-        change(after.state, after.settings("a"), drop_waiting=True)
+        assert not changed(after, drop_waiting=True).goes_on
         with path.open("a") as file:
             file.write("0.25\n" * 100)
         async with Node(after) as a:
             await until(lambda: a.status().samples.released > 0)
             await until(lambda: a.status().samples.taken == 100)
             assert (await a.estimate()).alone == 0.25, "not a line of before"
-            await until(lambda: b.status().neighbours[0].round > stored.round + 3)
+            await until(lambda: of(b, origin).epsilon == 2)  # type: ignore[union-attr]
+            assert orders(b)[origin][0] == 1
             words = a.status().privacy
             assert not b._parts.failure.done()
     assert "epsilon = 2 for each sample" in words

@@ -20,7 +20,7 @@ from colme.node.state import Overview, backup, restore
 from colme.node.trust.tls import channel_options
 from colme.node.wire import neighbour_pb2 as pb
 from colme.node.wire.codec import PROTOCOL
-from support.boarded import changed, of, orders, origin_in
+from support.boarded import of, orders, origin_in
 from support.neighbours import Neighbours
 from support.refusing import refused
 from support.remembering import (
@@ -460,23 +460,6 @@ async def test_the_owner_may_say_that_one_was_told_nothing_since(tmp_path: Path)
                 pass
         async with Node(config, told_nothing_since=["c"]) as node:
             await until(lambda: node._parts.neighbourhood.joined.is_set())
-
-
-async def test_another_epsilon_begins_another_incarnation(tmp_path: Path) -> None:
-    """Blocks count from 1 again: without it the node's own records would stop it."""
-    two = Neighbours(tmp_path, "a", "b")
-    a = origin_in(two, "a")
-    config = two.config("a", "b")
-    async with Node(two.config("b", "a")) as b:
-        async with Node(config) as node:
-            await node.take([0.25] * 200)
-            await until(lambda: of(b, a) is not None)
-        other = two.config("a", "b", privacy={"epsilon": 2})
-        assert not changed(other, drop_waiting=True).goes_on
-        async with Node(other) as node:
-            await node.take([0.75] * 40)
-            await until(lambda: of(b, a).epsilon == 2)  # type: ignore[union-attr]
-            assert of(b, a).incarnation == 1  # type: ignore[union-attr]
 
 
 async def test_another_signing_key_is_refused_by_the_state(tmp_path: Path) -> None:
