@@ -34,7 +34,9 @@ def retry_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(driving, "FIRST_RETRY", 0.01)
 
 
-@pytest.fixture(params=[partial(boarded, answers=True), driven], ids=["relay", "paper"])
+@pytest.fixture(
+    params=[partial(boarded, answers=True), partial(driven, deadline=0.05)], ids=["relay", "paper"]
+)
 def working(request: pytest.FixtureRequest) -> Callable[..., AbstractAsyncContextManager[Any]]:
     """Begins the driver of either kind of algorithm, without a network."""
     return request.param  # type: ignore[no-any-return]

@@ -16,7 +16,7 @@ from colme.protocol.board.messages import DigestMessage, RecordsMessage
 from colme.protocol.events import EVERYTHING, Part
 from colme.protocol.messages import Message, ReleaseMessage, SizeMessage
 from support.boarded import EMPTY, boarded
-from support.driven import Harness, driven
+from support.driven import Harness, driven, growing
 from support.refusing import refused
 from support.waiting import later, until
 
@@ -26,7 +26,7 @@ Working = Callable[..., AbstractAsyncContextManager[Harness]]
 async def test_nothing_is_posted_before_what_it_depends_on_can_be_read_from_the_disk(
     working: Working, tmp_path: Path
 ) -> None:
-    async with working(tmp_path, supply=lambda _: [0.25] * 9) as one:
+    async with working(tmp_path, supply=growing) as one:
         one.driver.start(heard=0)
         await until(lambda: len(one.told()) > 3)
 
@@ -105,7 +105,7 @@ async def test_a_commit_has_the_parts_that_changed_since_the_last_one(
 async def test_noise_is_drawn_for_newly_closed_blocks_alone(
     working: Working, tmp_path: Path
 ) -> None:
-    async with working(tmp_path, supply=lambda _: [0.25] * 3) as one:
+    async with working(tmp_path, supply=growing) as one:
         one.driver.start(heard=0)
         await until(lambda: len(one.told()) > 3)
         agent = one.driver.agent

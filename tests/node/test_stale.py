@@ -30,6 +30,7 @@ from support.remembering import (
     ended,
     grow_apart,
     heard,
+    more_released,
     remembered,
     state,
     together,
@@ -288,6 +289,7 @@ async def test_whoever_has_an_old_state_is_told_of_those_that_were_replaced(tmp_
             await together(a, b)
         backup(state(two), tmp_path / "old")
         async with Node(config(two, "a", "b")) as a:
+            await more_released(a)
             await together(a, b)
         newest = Overview.of(state(two))
         restored_from(two, tmp_path / "old")
@@ -296,7 +298,7 @@ async def test_whoever_has_an_old_state_is_told_of_those_that_were_replaced(tmp_
         (state(two) / "replaced-2.sqlite").write_text("damaged")
         async with Node(config(two, "a", "b")) as a:
             with pytest.raises(StaleStateError) as caught:
-                await a.failed()
+                await asyncio.wait_for(a.failed(), PATIENCE)
             assert words in str(caught.value)
             assert "replaced-2.sqlite (not readable)" in str(caught.value)
         with pytest.raises(ConfigError) as refused:
@@ -325,6 +327,7 @@ async def test_the_newest_backup_goes_on_after_an_old_one_was_refused(
         async with Node(mine) as a:
             await together(a, b)
             backup(state(two), tmp_path / "old")
+            await more_released(a)
             await together(a, b)
         backup(state(two), tmp_path / "newest")
         restored_from(two, tmp_path / "old")

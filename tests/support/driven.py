@@ -43,6 +43,11 @@ def stored_progress(folder: Path) -> Progress:
         return Progress.of(snapshot_in(connection, folder))
 
 
+def growing(number: int) -> list[float]:
+    """Samples of a round or a tick: so many more each time that most of them release something."""
+    return [0.25] * 20 * min(number, 10)
+
+
 @dataclass
 class Posted:
     """A message, and what was on disk when it left."""

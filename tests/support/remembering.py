@@ -59,6 +59,12 @@ async def together(a: Node, b: Node, rounds: int = 1) -> None:
         await b._parts.driver.flush()
 
 
+async def more_released(node: Node) -> None:
+    """It releases samples that it had not."""
+    before = node.status().samples.released
+    await until(lambda: node.status().samples.released > before)
+
+
 async def ended(node: Node) -> None:
     """By its neighbour's memory."""
     async with asyncio.timeout(PATIENCE):
