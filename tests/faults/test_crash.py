@@ -1,4 +1,4 @@
-"""A node that crashes, hangs or is told to stop: the others go on, and it comes back."""
+"""A node that crashes, hangs, is told to stop or restored: the others go on, and it comes back."""
 
 import json
 import signal

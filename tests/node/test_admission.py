@@ -1,4 +1,4 @@
-"""Who is let in: no one whose state is older than what is remembered of it, and I no more."""
+"""Who is let in: whoever agrees, and whose state is no older than what is remembered of it."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone

@@ -1,4 +1,4 @@
-"""A board's driver: what is stored before it is said, when something is said, and what stops it."""
+"""A board's driver: when something is said, what stops it, and what is refused of neighbours."""
 
 from dataclasses import replace
 from math import nan

@@ -1,7 +1,4 @@
-"""A state takes in no line that was there before it knew the file, without its owner's word.
-
-"A line fed to two states is noised twice" (`samples.first_lines`), and neither ledger shows it.
-"""
+"""What a state may be fed: no line twice, no repeatable noise, noise that can be drawn."""
 
 import asyncio
 import re

@@ -1,4 +1,4 @@
-"""Identity: a key that stays with its owner, and a certificate to hand out."""
+"""Identity: a key that stays with its owner, a certificate to hand out, and who is let in by it."""
 
 import asyncio
 import os

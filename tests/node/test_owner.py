@@ -1,4 +1,4 @@
-"""The owner's side, over real sockets: who is let in, what is said, what is taken in."""
+"""The owner's side over real sockets: who is let in, what is taken in, and who makes it wait."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Sources: every sample once and none twice, from files that grow, standard input and made up."""
+"""Sources: every sample once and none twice, from lines, growing files, standard input, made up."""
 
 import asyncio
 import json

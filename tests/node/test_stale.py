@@ -1,7 +1,7 @@
-"""An old state is noticed whenever a neighbour is reached, and a new one is never mistaken for it.
+"""Old, lost and restored states: neighbours notice them, and no sample is noised twice.
 
-"What each neighbour has been told is stored" (`rounds.journal`): rounds begun alone, before
-anybody could say that the state is an old one, do not make it look like the newest.
+Relay, and rounds where what is remembered differs. "What each neighbour has been told is stored"
+(`driving.Journal`): rounds begun alone do not make an old state look like the newest.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""A state outlives the version that wrote it: brought up whole or not at all, never by a look."""
+"""A state outlives its version and its algorithm: whole or not at all, never by a look."""
 
 import asyncio
 import json

@@ -1,4 +1,7 @@
-"""Whoever looks at a node from outside learns nothing of its samples but what it has released."""
+"""Whoever looks at a node from outside learns nothing of its samples but what it has released.
+
+And the noise is that of the epsilon which the node has promised.
+"""
 
 import asyncio
 import json
