@@ -170,6 +170,13 @@ async def test_check_asks_every_neighbour_and_says_what_is_wrong(tmp_path: Path)
     assert (down.peer, down.address.split(":")[0]) == ("down", "127.0.0.1")
 
 
+async def test_check_in_rounds_says_in_which_a_neighbour_is(tmp_path: Path) -> None:
+    two = Neighbours(tmp_path, "a", "b")
+    async with Node(two.in_rounds("b", "a")):
+        (found,) = await check(two.in_rounds("a", "b"))
+    assert found.words.startswith("agrees; it is in round ")
+
+
 async def test_check_takes_no_garbage_for_an_answer(tmp_path: Path) -> None:
     two = Neighbours(tmp_path, "a", "b")
     hearer = Hearer(answer=lambda: [b"\xff" * 30])

@@ -16,6 +16,7 @@ from colme.cli.app import run
 from colme.errors import ConfigError, SnapshotError, StaleStateError, StoreError
 from colme.node.config import NodeConfig
 from colme.node.node import Node
+from colme.node.owner.answer import why_alone
 from colme.node.state import Commit, Overview, Store, backup, restore, upgrades
 from colme.node.state.database import FILE, SCHEMA
 from colme.node.wire.codec import Standing
@@ -294,6 +295,8 @@ async def test_a_state_in_rounds_goes_on_in_relay(tmp_path: Path) -> None:
     async with Node(rounds) as node:
         await node.take([0.25] * 100)
         await until(lambda: node.status().samples.released > 0)
+        answer = await node.estimate()
+        assert (answer.alone, answer.records, answer.why) == (0.25, 0, why_alone(0, 0))
     before = Overview.of(rounds.state)
     config = one.config("a", "b", privacy=privacy, source=source)
     with refused(ConfigError, "agreed.algorithm"):
