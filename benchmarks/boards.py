@@ -29,7 +29,7 @@ from colme.node.trust.identity import Identity
 from colme.node.wire.codec import encode, message_in, parse_frame, parts_of
 from colme.protocol.board.messages import DigestMessage, RecordsMessage
 from colme.protocol.board.record import Record
-from support.boarded import board_of, boarded, relaying, somebody
+from support.boarded import board_of, boarded, somebody
 from support.boards import written
 from support.neighbours import Neighbours, calling
 from support.wires import Wire
@@ -100,7 +100,7 @@ async def board(folder: Path) -> None:
             one.driver.receive("b", message_in("b", parse_frame("b", frame)))
         while len(one.records_to("c")) < 4096:
             await asyncio.sleep(0.01)
-        one.said.clear()
+        one.posts.clear()
         print(f"board of {len(one.board)}: {megabytes() - before:.1f} MB more than without")
         pages = one.board.pages()
         sizes = [len(encode(DigestMessage(page=page, answer=False), 1)) for page in pages]
@@ -114,7 +114,7 @@ async def hub(folder: Path, size: int = 200) -> None:
     """One node with many neighbours, which speak to it and do not listen."""
     names = [f"n{number:03d}" for number in range(size)]
     around = Neighbours(folder, "hub", *names)
-    config = relaying(around, "hub", *names, pace={"interval": INTERVAL})
+    config = around.config("hub", *names, pace={"interval": INTERVAL})
     keys = {name: Identity.load(around.identity(name)).signs({}) for name in names}
     async with AsyncExitStack() as stack:
         began, busy = perf_counter(), process_time()
@@ -155,7 +155,7 @@ class Ring:
         """All of them, until they know each other."""
         for number, name in enumerate(self.names):
             others = (self.names[number - 1], self.names[(number + 1) % len(self.names)])
-            config = relaying(self._around, name, *others, pace={"interval": self._interval})
+            config = self._around.config(name, *others, pace={"interval": self._interval})
             if self._wired:
                 for other in others:
                     wire = Wire(self._around.address(other))

@@ -29,7 +29,7 @@ from colme.protocol.settings import Settings
 from colme.relay import Relay
 from colme.rules.release import Profile
 from colme.signing import Ed25519
-from support.boarded import board_of, relaying, somebody
+from support.boarded import board_of, somebody
 from support.neighbours import Caller, Neighbours, calling
 
 # As in the paper: three classes, here with bounds that hold all of them.
@@ -125,8 +125,7 @@ async def attacked(
         nodes = []
         for number, name in enumerate(names):
             others = [names[other] for other in case.neighbours(number)]
-            config = relaying(
-                around,
+            config = around.config(
                 name,
                 *others,
                 *(["liar"] if number == 0 else []),

@@ -36,9 +36,9 @@ from colme.protocol.rounds.state import Phase
 from colme.protocol.settings import Settings
 from colme.rules.release import Profile
 from support.driven import stored_progress
-from support.neighbours import Neighbours, free_ports
-from support.relay import Relay, relaying
+from support.neighbours import Neighbours
 from support.waiting import until
+from support.wires import Wire
 
 ROUND = 3
 """Messages of a round: a release, a size and a consensus value."""
@@ -110,10 +110,10 @@ class InMemory(Way):
 class Sessions(Way):
     """A journal, a link, a line that can be cut, a listener: mutual TLS, and a's state on disk."""
 
-    def __init__(self, store: Store, link: Link, relay: Relay, folder: Path) -> None:
+    def __init__(self, store: Store, link: Link, wire: Wire, folder: Path) -> None:
         super().__init__()
         self.link = link
-        self.relay = relay
+        self.wire = wire
         self.store = store
         self.hellos = 0
         """How often b has been greeted."""
@@ -162,9 +162,9 @@ class Sessions(Way):
             await until(lambda n=before: self.hellos > n)  # type: ignore[misc]
 
     async def cut(self) -> None:
-        breaks = self.relay.breaks
-        self.relay.cut()
-        assert self.relay.breaks > breaks
+        breaks = self.wire.breaks
+        self.wire.break_off()
+        assert self.wire.breaks > breaks
 
 
 def assert_kept(kept: bool) -> None:
@@ -222,16 +222,15 @@ async def in_memory(_: Path) -> AsyncIterator[Way]:
 @asynccontextmanager
 async def sessions(folder: Path) -> AsyncIterator[Sessions]:
     two = Neighbours(folder, "a", "b")
-    (port,) = free_ports(1)
-    agreement = Agreement.of(two.config("a", "b").agreed)
+    agreement = Agreement.of(two.in_rounds("a", "b").agreed)
     state = folder / "state"
     async with AsyncExitStack() as stack:
-        relay = await stack.enter_async_context(relaying(port, two.ports["b"]))
+        wire = await stack.enter_async_context(Wire(two.address("b")))
         ear = Caller(Admission(agreement))
-        to_b = Link("b", f"127.0.0.1:{port}", two.trust("a", "b"), ear, RoundsOutbox())
+        to_b = Link("b", wire.address, two.trust("a", "b"), ear, RoundsOutbox())
         store = Store.open(state, agent("a", "b").settings)
         stack.callback(store.close)
-        way = Sessions(store, to_b, relay, state)
+        way = Sessions(store, to_b, wire, state)
         door = Called(Admission(agreement), way)
         listener = Listener(two.address("b"), two.trust("b", "a"), door.peers, door)
         await listener.start()
@@ -300,12 +299,12 @@ def test_wherever_a_line_is_cut_a_session_resumes_and_loses_nothing(
         async with sessions(tmp_path) as one:
             await one.round()
             await until(lambda: one.heard == one.sent)
-            one.relay.cut(after)
+            one.wire.break_off(after)
             await one.round()
             await one.round()
             await until(lambda: len(one.heard) >= len(one.sent))
             assert one.heard == one.sent
-            assert one.relay.breaks == 1
+            assert one.wire.breaks == 1
 
     asyncio.run(whole())
 

@@ -1,8 +1,11 @@
-"""My side of a session: what is still said, and what is told of one that can't be opened."""
+"""My side of a session.
+
+What is still said, what a neighbour replies, and what is told of one that can't be opened.
+"""
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -19,16 +22,19 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from colme.errors import IdentityError
+from colme.node.node import Node
 from colme.node.session import link as module
 from colme.node.session.link import Link
 from colme.node.session.outbox import RoundsOutbox
 from colme.node.trust.identity import PRIVATE_FILE, PUBLIC_FILE, Identity
 from colme.node.trust.tls import Trust, explain
 from colme.node.wire import neighbour_pb2 as pb
+from colme.node.wire.codec import LARGEST_FRAME, Reason, Refused, reply_of
 from colme.protocol.messages import ReleaseMessage
-from support.neighbours import Hearer, Neighbours, free_ports, hearing
+from support.logged import logging
+from support.neighbours import Hearer, Neighbours, counted, hearing, welcome
 from support.refusing import refused
-from support.waiting import PATIENCE, quiet, until
+from support.waiting import quiet, until
 
 
 @dataclass
@@ -181,57 +187,40 @@ async def say_something(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -
     writer.close()
 
 
-def explained(address: str, trust: Trust) -> str | None:
-    async def ask() -> str | None:
-        async with asyncio.timeout(PATIENCE):
-            return await explain(address, "b", trust)
-
-    return asyncio.run(ask())
-
-
-def test_a_certificate_without_a_name_is_told_of(tmp_path: Path) -> None:
+async def test_a_certificate_without_a_name_is_told_of(tmp_path: Path) -> None:
     two = Neighbours(tmp_path, "a", "b")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(nameless(tmp_path))
 
-    async def check() -> str | None:
-        async with listening(hang_up, two.ports["b"], context):
-            return await explain(two.address("b"), "b", two.trust("a", "b"))
-
-    words = asyncio.run(check())
-    assert words is not None
-    assert "0 common names" in words
+    async with listening(hang_up, two.ports["b"], context):
+        words = await explain(two.address("b"), "b", two.trust("a", "b"))
+    assert "0 common names" in str(words)
 
 
 @pytest.mark.parametrize("met", [hang_up, say_something])
-def test_a_service_without_tls_is_told_of(met: Any, tmp_path: Path) -> None:
+async def test_a_service_without_tls_is_told_of(met: Any, tmp_path: Path) -> None:
     two = Neighbours(tmp_path, "a", "b")
-
-    async def check() -> str | None:
-        async with listening(met, two.ports["b"]):
-            return await explain(two.address("b"), "b", two.trust("a", "b"))
-
-    words = asyncio.run(check())
-    assert words is not None
-    assert words.startswith(two.address("b"))
+    async with listening(met, two.ports["b"]):
+        words = await explain(two.address("b"), "b", two.trust("a", "b"))
+    assert str(words).startswith(two.address("b"))
 
 
 @pytest.mark.parametrize("host", ["south..example", "a" * 300])
-def test_a_host_that_can_never_be_found_is_told_of(host: str, tmp_path: Path) -> None:
+async def test_a_host_that_can_never_be_found_is_told_of(host: str, tmp_path: Path) -> None:
     two = Neighbours(tmp_path, "a", "b")
-    words = explained(f"{host}:7400", two.trust("a", "b"))
-    assert words is not None
-    assert words.startswith(f"{host}:7400 can't be ")
+    words = await explain(f"{host}:7400", "b", two.trust("a", "b"))
+    assert str(words).startswith(f"{host}:7400 can't be ")
 
 
 @pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_text("no key")])
-def test_an_identity_that_can_not_be_read_any_more_is_told_of(damage: Any, tmp_path: Path) -> None:
+async def test_an_identity_that_can_not_be_read_any_more_is_told_of(
+    damage: Any, tmp_path: Path
+) -> None:
     two = Neighbours(tmp_path, "a", "b")
     trust = two.trust("a", "b")
     damage(two.identity("a") / PRIVATE_FILE)
-    words = explained(f"127.0.0.1:{free_ports(1)[0]}", trust)
-    assert words is not None
-    assert "can't be looked at (identity: saw " in words
+    words = await explain(two.address("b"), "b", trust)
+    assert "can't be looked at (identity: saw " in str(words)
 
 
 def pinning_a_copy(two: Neighbours) -> Trust:
@@ -241,23 +230,19 @@ def pinning_a_copy(two: Neighbours) -> Trust:
     return Trust(Identity.load(two.identity("b")), two.identity("b"), {"a": pin})
 
 
-def test_an_identity_renewed_on_disk_is_not_taken_for_a_refusal(tmp_path: Path) -> None:
+async def test_an_identity_renewed_on_disk_is_not_taken_for_a_refusal(tmp_path: Path) -> None:
     """This process still speaks with the old one, which b knows."""
     two = Neighbours(tmp_path, "a", "b")
     known = pinning_a_copy(two)
 
-    async def ask(trust: Trust) -> str | None:
-        async with hearing(Hearer(), known, two.address("b")):
-            return await explain(two.address("b"), "b", trust)
-
     before = two.trust("a", "b")
-    assert asyncio.run(ask(before)) is None
-    Identity.renew(two.identity("a"), now=datetime.now(UTC))
-    assert asyncio.run(ask(before)) is None
-    # A process that has the new one is refused indeed.
-    words = asyncio.run(ask(two.trust("a", "b")))
-    assert words is not None
-    assert words.startswith("it refuses my certificate")
+    async with hearing(Hearer(), known, two.address("b")):
+        assert await explain(two.address("b"), "b", before) is None
+        Identity.renew(two.identity("a"), now=datetime.now(UTC))
+        assert await explain(two.address("b"), "b", before) is None
+        # A process that has the new one is refused indeed.
+        words = await explain(two.address("b"), "b", two.trust("a", "b"))
+    assert str(words).startswith("it refuses my certificate")
 
 
 def test_a_certificate_is_one_nodes_alone(tmp_path: Path) -> None:
@@ -302,3 +287,71 @@ def test_a_server_gets_a_new_configuration_only_where_a_pin_changed(
     pin.unlink()
     assert fetch() is None, "as last read"
     assert len(met) == 5
+
+
+def refusal(detail: str, reason: "pb.Reason" = pb.REASON_OLD_ROUND) -> bytes:
+    told = pb.Refusal(reason=reason, detail=detail, remembered=pb.Standing(epoch=1, round=1))
+    return pb.Reply(refusal=told).SerializeToString()
+
+
+def last_error(node: Node) -> str:
+    (other,) = node.status().neighbours
+    return other.last_error or ""
+
+
+def answering(folder: Path, replies: Sequence[bytes], words: str) -> float:
+    """Until a node has found out about a neighbour that replies so; its commits in a session."""
+
+    async def play() -> float:
+        two = Neighbours(folder, "a", "b")
+        config = two.config("a", "b")
+        hearer = Hearer(answer=lambda: replies)
+        async with (
+            hearing(hearer, two.trust("b", "a"), two.address("b")),
+            Node(config) as node,
+        ):
+            await until(lambda: len(hearer.sessions) >= 2)
+            await until(lambda: words in last_error(node))
+            return counted(node.metrics, "commit_seconds_count") / len(hearer.sessions)
+
+    return asyncio.run(play())
+
+
+def test_a_welcome_is_taken_once_for_a_hello(tmp_path: Path) -> None:
+    """Each is a commit, and 3,000 of them were 3,000."""
+    words = "it sent a welcome for nothing that I said"
+    assert answering(tmp_path, [welcome()] * 300, words) <= 3
+
+
+def test_a_refusal_is_taken_once_for_a_message(tmp_path: Path) -> None:
+    """With --state-lost each that remembers something is stored."""
+    stale = refusal("old", pb.REASON_STALE_STATE)
+    words = "it sent a refusal for nothing that I said"
+    assert answering(tmp_path, [welcome(), *[stale] * 300], words) <= 3
+
+
+def test_a_reply_has_the_limit_of_a_frame(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with logging(capsys) as log:
+        words = f"expected at most {LARGEST_FRAME}"
+        answering(tmp_path, [refusal("x" * 900_000)], words)
+        assert sum(len(str(line)) for line in log.lines()) < 10_000
+
+
+def test_a_long_refusal_is_cut_before_it_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with logging(capsys) as log:
+        answering(tmp_path, [refusal("x" * (LARGEST_FRAME - 100))], "turned away: xxx")
+        (line,) = log.lines(event="refused by a neighbour")
+        assert line["why"] == "x" * 500 + "..."
+        assert all(len(str(line)) < 1000 for line in log.lines())
+
+
+def test_my_own_refusal_fits_whatever_it_quotes() -> None:
+    """Else the neighbour would learn that its reply is too large, and not what it did wrong."""
+    error = Refused(Reason.OTHER_CONFIGURATION, "b", "agreed.rule", "\x00" * LARGEST_FRAME, "mine")
+    reply = reply_of(error)
+    assert len(reply) <= LARGEST_FRAME
+    assert pb.Reply.FromString(reply).refusal.detail.startswith("agreed.rule: saw ")

@@ -17,12 +17,13 @@ import grpc
 from grpc.aio import EOF, AioRpcError, ServicerContext, StreamStreamCall, secure_channel, server
 
 from colme.node.config import NodeConfig
+from colme.node.metrics import Metrics
 from colme.node.session.admission import Agreement
 from colme.node.trust.identity import PUBLIC_FILE, Identity
 from colme.node.trust.tls import Trust, channel_options, server_options
 from colme.node.wire import neighbour_pb2 as pb
 from colme.node.wire.codec import METHOD, SERVICE, encode
-from colme.protocol.messages import RoundMessage
+from colme.protocol.messages import Message
 from support.waiting import PATIENCE
 
 
@@ -33,6 +34,33 @@ def free_ports(count: int) -> list[int]:
             held.enter_context(create_server(("127.0.0.1", 0))).getsockname()[1]
             for _ in range(count)
         ]
+
+
+def counted(metrics: Metrics, series: str) -> float:
+    """The value of one series of a node, by its name and labels; 0 if it is not there."""
+    name, lines = f"colme_{series} ", metrics.text().decode().splitlines()
+    return sum(float(line.removeprefix(name)) for line in lines if line.startswith(name))
+
+
+INTERVAL = 0.05
+"""Seconds between two syncs of a node that relays."""
+START = datetime.now(UTC)
+"""Of the rounds by clock: their numbers are small."""
+RELAY: dict[str, dict[str, Any]] = {
+    "agreed": {"bounds": [0, 1]},
+    "privacy": {"epsilon": 4, "sigma2": 0.01},
+    "pace": {"interval": INTERVAL},
+}
+ROUNDS: dict[str, dict[str, Any]] = {
+    "agreed": {
+        "bounds": [0, 1],
+        "algorithm": "paper",
+        "rounds": "clock",
+        "interval": 0.1,
+        "start": START,
+    },
+    "source": {"kind": "synthetic", "mean": 0.5, "sigma": 0.1, "seed": 1},
+}
 
 
 class Neighbours:
@@ -62,43 +90,38 @@ class Neighbours:
         name: str,
         *others: str,
         pins: Mapping[str, str] | None = None,
-        **changes: dict[str, Any],
+        defaults: Mapping[str, Mapping[str, Any]] = RELAY,
+        **changes: Any,
     ) -> NodeConfig:
-        """A node in rounds that knows the others; `pins`: whose certificate it takes for whose."""
-        tables: dict[str, dict[str, Any]] = {
-            "agreed": {
-                "bounds": [0, 1],
-                "algorithm": "paper",
-                "rounds": "clock",
-                "interval": 0.1,
-                "start": START,
-            },
-            "pace": {},
-            "source": {"kind": "synthetic", "mean": 0.5, "sigma": 0.1, "seed": 1},
-        }
-        merged = {key: table | changes.pop(key, {}) for key, table in tables.items()}
+        """A node that knows the others; it relays and is fed by the program.
+
+        A table in `changes` changes single fields of the same table in `defaults`. `pins`: whose
+        certificate it takes for whose.
+        """
+        tables = {key: table | changes.pop(key, {}) for key, table in defaults.items()}
+        neighbours = [
+            {
+                "name": other,
+                "address": self.address(other),
+                "certificate": self.identity((pins or {}).get(other, other)) / PUBLIC_FILE,
+            }
+            for other in others
+        ]
         return NodeConfig.build(
             {
                 "identity": self.identity(name),
                 "state": self.folder / name / "state",
                 "listen": self.address(name),
                 "owner": False,
-                "neighbours": [
-                    {
-                        "name": other,
-                        "address": self.address(other),
-                        "certificate": self.identity((pins or {}).get(other, other)) / PUBLIC_FILE,
-                    }
-                    for other in others
-                ],
-                **merged,
+                "neighbours": neighbours,
+                **tables,
                 **changes,
             }
         )
 
-
-START = datetime.now(UTC)
-"""Of the rounds by clock: their numbers are small."""
+    def in_rounds(self, name: str, *others: str, **changes: Any) -> NodeConfig:
+        """The same with the paper's algorithm, rounds by the clock and made-up samples."""
+        return self.config(name, *others, defaults=ROUNDS, **changes)
 
 
 @dataclass
@@ -113,7 +136,7 @@ class Caller:
         """Any bytes as a frame."""
         await self.call.write(data)
 
-    async def tell(self, message: RoundMessage, sequence: int) -> None:
+    async def tell(self, message: Message, sequence: int) -> None:
         """A message as a frame."""
         await self.say(encode(message, sequence))
 

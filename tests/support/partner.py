@@ -24,7 +24,7 @@ from support.waiting import PATIENCE, until
 def paired(neighbours: Neighbours, **changes: Any) -> NodeConfig:
     """Node a, which knows b, is fed by the program and has rounds as fast as b."""
     agreed = {"rounds": "free", **changes.pop("agreed", {})}
-    config = neighbours.config("a", "b", agreed=agreed, pace={"deadline": PATIENCE}, **changes)
+    config = neighbours.in_rounds("a", "b", agreed=agreed, pace={"deadline": PATIENCE}, **changes)
     return config.model_copy(update={"source": HttpSource(kind="http")})
 
 

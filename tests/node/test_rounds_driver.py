@@ -1,5 +1,6 @@
-"""What neighbours send the driver: faults are refused by reason, and far rounds only followed."""
+"""The driver in rounds: when they begin and end, who is waited for, and who is followed how far."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,79 @@ import pytest
 from colme.node.driver import LARGEST_DRIFT
 from colme.node.wire.codec import Reason, Refused, Standing
 from colme.protocol.events import Pace
-from colme.protocol.messages import ReleaseMessage
+from colme.protocol.messages import ConsensusMessage, ReleaseMessage, SizeMessage, of_round
 from colme.protocol.rounds.state import SUSPECT_AFTER, Phase
-from support.driven import Driven, driven
+from support.driven import Driven, answer_to, driven
 from support.refusing import refused
-from support.waiting import until
+from support.waiting import PATIENCE, later, until
+
+A_WHILE = 1.0
+"""Seconds, and many deadlines of these drivers; the clock is put forward."""
+
+
+async def test_a_round_of_three_exchanges_ends_and_the_next_begins(tmp_path: Path) -> None:
+    async with driven(tmp_path, last_round=3) as one:
+        one.driver.start(heard=0)
+        await until(lambda: one.driver.ended)
+        assert one.driver.agent.round == 3
+        assert one.driver.agent.phase is Phase.IDLE
+        kinds = [(post.round, type(post.message)) for post in one.posts]
+        exchanges = (ReleaseMessage, SizeMessage, ConsensusMessage)
+        assert kinds == [(n, kind) for n in (1, 2, 3) for kind in exchanges]
+        assert one.counted("colme_rounds_total 3.0")
+        assert one.counted('colme_deadlines_total{exchange="release"} 0.0')
+        assert one.driver.began is not None
+        await one.driver.flush()
+        assert one.driver.standing == Standing(epoch=1, round=3)
+
+
+async def test_a_trial_that_is_over_begins_no_round_after_a_restart(tmp_path: Path) -> None:
+    for _ in range(2):
+        async with driven(tmp_path, last_round=2) as one:
+            one.driver.start(heard=0)
+            await until(lambda: one.driver.ended)
+            assert one.driver.agent.round == 2
+            await one.driver.flush()
+    assert one.posts == []
+
+
+EXCHANGES = ("release", "size", "consensus")
+
+
+@pytest.mark.parametrize("silent_in", EXCHANGES)
+async def test_a_deadline_closes_the_exchange_that_a_silent_neighbour_leaves_open(
+    silent_in: str, tmp_path: Path
+) -> None:
+    """The rest of the round does not wait for it: the deadline passes once."""
+    async with driven(tmp_path, deadline=PATIENCE, last_round=1, answers=False) as one:
+        one.driver.start(heard=0)
+        for exchange in EXCHANGES:
+            await until(lambda: one.posts)
+            if exchange == silent_in:
+                break
+            one.driver.receive("b", answer_to(of_round(one.posts.pop().message)))
+        assert one.driver.agent.phase.value == silent_in
+        await later(PATIENCE)
+        assert one.driver.ended
+        for exchange in EXCHANGES:
+            times = 1.0 if exchange == silent_in else 0.0
+            assert one.counted(f'colme_deadlines_total{{exchange="{exchange}"}} {times}')
+
+
+async def test_a_neighbour_that_stays_silent_becomes_a_suspect(tmp_path: Path) -> None:
+    async with driven(tmp_path, deadline=0.01, answers=False) as one:
+        one.driver.start(heard=0)
+        await until(lambda: one.driver.agent.suspects == {"b"})
+        assert one.driver.agent.round >= 1 + SUSPECT_AFTER
+        await until(lambda: one.counted('colme_peer_suspect{peer="b"} 1.0'))
+
+
+async def test_nobody_waits_for_a_suspect_until_it_says_hello(tmp_path: Path) -> None:
+    async with driven(tmp_path, deadline=0.01, answers=False) as one:
+        one.driver.start(heard=0)
+        await until(lambda: one.driver.agent.suspects == {"b"})
+        one.driver.returned("b", Standing(epoch=2, round=one.driver.agent.round))
+        await until(lambda: one.driver.agent.suspects == set())
 
 
 def refusal(one: Driven, message: Any) -> Refused:
@@ -122,3 +191,32 @@ async def test_a_neighbour_a_little_ahead_is_followed_without_greeting_all(tmp_p
         one.driver.returned("b", Standing(epoch=1, round=1 + SUSPECT_AFTER))
         await until(lambda: one.driver.agent.round == 1 + SUSPECT_AFTER)
         assert one.greetings == 0
+
+
+def by_hello(one: Driven) -> None:
+    one.driver.returned("b", Standing(epoch=1, round=1000))
+
+
+def by_message(one: Driven) -> None:
+    with refused(Refused, reason=Reason.FUTURE_ROUND):
+        one.driver.receive("b", ReleaseMessage(round=1000, release=None))
+
+
+@pytest.mark.parametrize("told", [by_hello, by_message])
+async def test_nobody_is_followed_past_the_last_round(
+    told: Callable[[Driven], None], tmp_path: Path
+) -> None:
+    async with driven(tmp_path, last_round=5, answers=False, deadline=0.05) as one:
+        one.driver.start(heard=1000)
+        await until(lambda: one.posts)
+        assert one.driver.agent.round == 1
+        told(one)
+        assert one.driver.agent.round == 1
+        one.driver.returned("b", Standing(epoch=2, round=5))
+        assert one.driver.agent.round == 5, "the last one itself may be skipped to"
+        told(one)
+        await until(lambda: one.driver.ended)
+        told(one)
+        await later(A_WHILE)
+        assert max(post.round for post in one.posts) == 5
+        assert one.driver.agent.round == 5
