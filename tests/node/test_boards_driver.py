@@ -87,7 +87,7 @@ async def test_a_newer_record_of_its_own_is_not_forgotten_by_a_restart(tmp_path:
         assert one.draws == []
 
 
-async def test_a_restarted_node_releases_nothing_before_a_neighbour_has_answered(
+async def test_a_restarted_node_releases_nothing_before_its_neighbours_have_answered(
     tmp_path: Path,
 ) -> None:
     async with boarded(tmp_path) as one:
@@ -98,6 +98,9 @@ async def test_a_restarted_node_releases_nothing_before_a_neighbour_has_answered
         await quiet()
         assert one.draws == []
         one.answer("c")
+        await quiet()
+        assert one.draws == []
+        one.answer("b")
         await until(lambda: one.records_to("b") and one.records_to("c"))
         assert len(one.draws) == one.driver.agent.counts.blocks
 

@@ -479,7 +479,7 @@ async def test_whom_it_sends_to_is_stored_before_anything_is_sent(tmp_path: Path
     async with boarded(tmp_path) as one:
         await one.driver.welcomed("b")
         assert one.store.told == {"b": 0}
-        assert not one.said
+        assert not one.posts
 
 
 async def test_a_second_life_of_a_state_stops_when_the_first_is_met(tmp_path: Path) -> None:

@@ -197,6 +197,7 @@ async def start(folder: Path, samples: Samples, draws: Numbers, *, squares: bool
         one.driver.start(0)
         await until(lambda: one.driver.began is not None)
         one.answer("b")
+        one.answer("c")
         for taken in samples:
             await one.driver.observe(taken)
             one.tell("c", written(somebody(len(seen) % 7), sequence=1 + len(seen)))

@@ -9,7 +9,7 @@ from pathlib import Path
 from colme.network import NoiseSource
 from colme.node.config import NodeConfig
 from colme.node.node import Node
-from colme.node.state import Change, change
+from colme.node.state import Change, Commit, change
 from colme.node.trust.identity import Identity
 from colme.node.trust.tls import Trust, signing_settings
 from colme.node.wire.codec import Reason, Standing
@@ -94,8 +94,8 @@ class Boarded(Harness):
                 return [(one.count, one.mean) for one in records if one.origin == mine]
         return []
 
-    def mean_in(self, released: bytes) -> float:
-        record = entry_from_bytes(released)
+    def mean_in(self, commit: Commit) -> float:
+        record = entry_from_bytes(commit.entries[origin_of_key(ME.key)].content)
         assert isinstance(record, Record)
         return record.mean
 
@@ -182,7 +182,7 @@ async def boarded(
     one = Boarded(folder, settings, answers=answers)
 
     async with one.working(
-        pace=Pace(interval=interval, deadline=PATIENCE),
+        pace=Pace(interval=interval, deadline=PATIENCE, always=supply is not None),
         policy=Policy(limit=behind, allowlist=None if roster is None else frozenset(roster)),
         state_lost=state_lost,
         noise=noise,

@@ -15,7 +15,7 @@ from colme.node.clock import Clock, SystemClock
 from colme.node.contact import Contact, Contacts
 from colme.node.driver import Driver
 from colme.node.metrics import Metrics
-from colme.node.state import Store
+from colme.node.state import Commit, Store
 from colme.node.state.database import FILE
 from colme.node.state.stored import Progress, snapshot_in
 from colme.node.wire.codec import Refused, Standing, release_in
@@ -110,8 +110,8 @@ class Harness:
                 means.setdefault(count, set()).add(mean)
         return means
 
-    def mean_in(self, released: bytes) -> float:
-        """The mean of a release as it is stored."""
+    def mean_in(self, commit: Commit) -> float:
+        """The mean of the release that a commit stores."""
         raise NotImplementedError
 
     def pester(self) -> None:
@@ -184,8 +184,9 @@ class Driven(Harness):
                 return [(count, mean)]
         return []
 
-    def mean_in(self, released: bytes) -> float:
-        release = release_in(released)
+    def mean_in(self, commit: Commit) -> float:
+        assert commit.released is not None
+        release = release_in(commit.released)
         assert release is not None
         return release.mean
 
