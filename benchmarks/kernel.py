@@ -25,8 +25,8 @@ from colme.sim.engines import PaperEngine
 from colme.sim.engines.paper import kernel_algorithms
 from colme.sim.kernel.arrays import new_graph, new_schedule
 from colme.sim.kernel.simd import form_of
-from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
+from colme.sim.simulation import Prepared
 
 REPEATS = 5
 YARDSTICK_ROUNDS = 20_000

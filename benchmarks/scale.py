@@ -23,8 +23,8 @@ import typer
 from benchmarks import AsJson
 from colme.sim.batch import Batch
 from colme.sim.engines import LargeEngine
-from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
+from colme.sim.simulation import Prepared
 
 ROOT = Path(__file__).parents[1]
 DEGREE = 10

@@ -11,8 +11,8 @@ from statistics import median
 from benchmarks import AsJson, show
 from colme.sim.figures import GALANTES
 from colme.sim.kernel.arrays import LANES
-from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
+from colme.sim.simulation import Prepared
 
 RULES = ("oracle", "bernstein", "optimistic")
 DEGREES = (20, 5)

@@ -19,7 +19,7 @@ from colme.cli.printing import plain_console, show
 from colme.cli.reproduce import Out
 from colme.cli.running import Cluster, Force, Seed, Threads, Workers, run_shown
 from colme.errors import ConfigError
-from colme.experiment.folder import require_writable
+from colme.experiment.run import require_writable
 from colme.report import style
 from colme.sim.scenario import Scenario
 from colme.sim.simulation import Simulation

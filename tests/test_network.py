@@ -1,6 +1,7 @@
 """Joined agents."""
 
 from collections.abc import Callable
+from math import nan
 from typing import Any
 
 import networkx as nx
@@ -8,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from colme.errors import ConfigError, LocalProtocolError, SampleError
+from colme.errors import ColmeError, ConfigError, LocalProtocolError, SampleError
 from colme.graph import Graph
 from colme.network import Network
 from colme.privacy.mechanism import SeededLaplace
@@ -36,17 +37,6 @@ def test_neighbours_must_know_each_other() -> None:
         Network([agent("a", "b"), agent("b")], noise=lambda _: 0)
     with refused(ConfigError, "a.neighbours", seen="x"):
         Network([agent("a", "x")], noise=lambda _: 0)
-
-
-def test_a_round_with_one_bad_sample_takes_in_none() -> None:
-    """Whoever corrects it and feeds all of them again would have the others noised twice."""
-    network = Network([agent("a", "b"), agent("b", "a")], noise=lambda _: 0)
-    with refused(SampleError, "sample of b"):
-        network.run_round({"a": 0.5, "b": float("nan")})
-    with refused(LocalProtocolError, "agent", seen="x"):
-        network.run_round({"a": 0.5, "x": 0.5})
-    assert network.agents["a"].counts.taken == 0
-    assert network.round == 0
 
 
 def test_who_is_no_agent_has_no_samples_and_no_answer() -> None:
@@ -142,11 +132,20 @@ def test_who_has_no_samples_left_goes_on_without() -> None:
     assert [one.counts.taken for one in network.agents.values()] == [3, 7]
 
 
-@pytest.mark.parametrize(("row", "seen"), [([0.5], "1 of them"), (0.5, 0.5)])
-def test_a_row_that_is_not_one_sample_each_is_refused(row: object, seen: object) -> None:
+@pytest.mark.parametrize(
+    ("stream", "field", "seen"),
+    [
+        ([[0.5]], "samples of a round", "1 of them"),
+        ([0.5], "samples of a round", 0.5),
+        ({"a": [0.5], "b": 0.5}, "samples of b", 0.5),
+        ({"a": [0.5], "b": "0.5"}, "samples of b", "0.5"),
+    ],
+)
+def test_what_is_no_stream_of_samples_is_refused(stream: Any, field: str, seen: object) -> None:
+    """And nobody has taken anything in."""
     network = of_graph(nx.path_graph(["a", "b"]))
-    with refused(SampleError, "samples of a round", seen=seen):
-        network.run([row])  # type: ignore[list-item]  # parametrised
+    with refused(SampleError, field, seen=seen):
+        network.run(stream)
     assert network.agents["a"].counts.taken == 0
 
 
@@ -191,6 +190,25 @@ def row(t: int) -> list[float]:
     return [0.1 * (t % 3), 0.5, 0.2 + 0.1 * (t % 2)]
 
 
+@pytest.mark.parametrize(
+    ("samples", "kind", "field"),
+    [
+        *(({"a": 0.5, "b": bad}, SampleError, "sample of b") for bad in (nan, "0.5", None)),
+        ({"a": 0.5, "x": 0.5}, LocalProtocolError, "agent"),
+    ],
+)
+def test_a_round_with_one_bad_sample_takes_in_none(
+    samples: Any, kind: type[ColmeError], field: str
+) -> None:
+    """Whoever corrects it and feeds all of them again would have the others noised twice."""
+    network = ring(Moody())
+    before = everything(network)
+    with refused(kind, field):
+        network.run_round(samples)
+    assert everything(network) == before
+    network.run_round(row(0))
+
+
 def test_a_round_in_which_a_rule_raises_ends_the_network() -> None:
     """Some agents are a round ahead of others: it says so, and refuses to go on."""
     rule = Moody()
@@ -228,29 +246,3 @@ def test_an_interrupted_round_ends_the_network() -> None:
         network.run_round(row(0))
     with pytest.raises(LocalProtocolError):
         network.run_round(row(1))
-
-
-@pytest.mark.parametrize("sample", [float("nan"), "0.5", None])
-def test_a_sample_that_is_none_leaves_everybody_as_it_was(sample: Any) -> None:
-    network = ring(Moody())
-    before = everything(network)
-    with pytest.raises(SampleError):
-        network.run_round({"a": 0.5, "b": sample})
-    assert everything(network) == before
-    network.run_round(row(0))
-
-
-@pytest.mark.parametrize("stream", [0.5, "0.5"])
-def test_one_number_is_no_stream(stream: Any) -> None:
-    """And nobody has taken anything in."""
-    network = Network.of_equals(
-        {"a": ["b"], "b": ["a"]}, profile=Profile.bounded(0, 1, epsilon=1), noise=SeededLaplace(1)
-    )
-    with refused(SampleError, "samples of b"):
-        network.run({"a": [0.5], "b": stream})
-    assert network.agents["a"].counts.taken == 0
-
-
-def test_an_epsilon_in_quotes_is_refused_in_words() -> None:
-    with refused(ConfigError, "epsilon", seen="1"):
-        Profile.bounded(0, 1, epsilon="1")  # type: ignore[arg-type]

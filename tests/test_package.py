@@ -34,7 +34,7 @@ def test_a_wheel_has_every_file_of_every_page_and_every_licence(folder: Path) ->
         licences = {opened.read(name) for name in names if name.startswith(f"{info}/licenses/")}
     assert {f"colme/pages/{name}" for name in assets()} <= names
     assert {"owner/page.html", "fleet/page.html", "study/page.js"} <= set(assets())
-    assert "colme/py.typed" in names
+    assert {"colme/py.typed", "colme/__init__.pyi"} <= names
     assert {"colme", info} == {name.partition("/")[0] for name in names}, "and nothing else"
     texts = {path.read_bytes() for path in [ROOT / "LICENSE", *ROOT.glob(f"{VENDORED}/*/LICENSE")]}
     assert len(texts) == 3, "ours, uPlot's and d3's"

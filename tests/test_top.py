@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -28,6 +29,12 @@ def test_the_agent_and_the_posterior_need_no_simulator() -> None:
 def test_every_name_is_there_under_its_own_name(name: str) -> None:
     assert getattr(colme, name).__name__ == name
     assert name in dir(colme)
+
+
+def test_type_checkers_read_of_the_same_names() -> None:
+    lines = Path(f"{colme.__file__}i").read_text().splitlines()
+    stub = [line.split() for line in lines if line.startswith("from colme.")]
+    assert {words[3]: words[1] for words in stub} == colme._HOMES
 
 
 def test_what_is_not_there_is_said_to_be_missing() -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from colme.sim.engines.engine import Cell, Record
-    from colme.sim.prepare import Prepared
+    from colme.sim.simulation import Prepared
 
 CASES = 100
 """Drawn for each law of a rule."""
@@ -243,7 +243,7 @@ class EngineTrial:
 
     def study(self) -> "Prepared":
         """Return what all batches share."""
-        from colme.sim.prepare import Prepared
+        from colme.sim.simulation import Prepared
 
         return Prepared(self._scenario(algorithms=[self.algorithm]), 4)
 

@@ -9,8 +9,8 @@ from benchmarks import scale
 from benchmarks.__main__ import run
 from colme.sim.batch import Batch
 from colme.sim.engines import LargeEngine
-from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
+from colme.sim.simulation import Prepared
 
 
 def batch_of(agents: int) -> Batch:

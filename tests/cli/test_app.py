@@ -60,37 +60,32 @@ for name in {["", *COMMANDS]}:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "remedy"),
+    ("command", "name", "extra"),
     [
-        ("theory --json", "colme plan"),
-        ("plot result --size=8x5", "colme.report.drawing"),
-        ("reproduce harm --out x", "python -m research harm"),
-        ("reproduce figure1 --verbose", "claims.txt"),
-        ("bench --node --json", "python -m benchmarks"),
-        ("compare --out x", "colme reproduce comparison"),
+        ("simulate", "numba", ".[sim]"),
+        ("simulate --rounds 10", "numba", ".[sim]"),
+        ("simulate one --two=3", "numba", ".[sim]"),
+        ("simulate --help", "numba", ".[sim]"),
+        ("explore", "websockets", ".[web]"),
     ],
 )
-def test_what_has_moved_is_refused_with_its_remedy(
-    arguments: str, remedy: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(arguments.split()) == app.BAD_INPUT
-    assert remedy in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("arguments", [["--rounds", "10"], [], ["--help"], ["one", "--two=3"]])
 def test_a_missing_extra_is_what_is_said_whatever_was_asked(
-    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    command: str,
+    name: str,
+    extra: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    def missing(name: str) -> None:
-        raise ModuleNotFoundError(name="numba")
+    def missing(_: str) -> None:
+        raise ModuleNotFoundError(name=name)
 
     monkeypatch.setattr(app, "_load", missing)
-    code = run(["simulate", *arguments])
+    code, helps = run(command.split()), command.endswith("--help")
     said = capsys.readouterr()
-    told = said.out if arguments == ["--help"] else said.err
-    assert code == (0 if arguments == ["--help"] else app.BAD_INPUT)
-    assert "numba" in told
-    assert ".[sim]" in told
+    told = said.out if helps else said.err
+    assert code == (0 if helps else app.BAD_INPUT)
+    assert name in told
+    assert extra in told
 
 
 def test_an_option_given_twice_is_refused_unless_it_is_a_list(
@@ -100,16 +95,3 @@ def test_an_option_given_twice_is_refused_unless_it_is_a_list(
     assert "--epsilon: given 2 times" in capsys.readouterr().err
     run(["node", "none.toml", "--told-nothing-since", "a", "--told-nothing-since", "b"])
     assert "times" not in capsys.readouterr().err
-
-
-def test_a_slip_in_an_option_is_told_what_was_meant(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["simulate", "--rund", "1"]) == app.BAD_INPUT
-    assert "--runs" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("option", ["epsilon", "degree"])
-def test_a_value_given_twice_is_refused_before_anything_is_run(
-    option: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["simulate", f"--{option}", "4,4"]) == app.BAD_INPUT
-    assert f"{option}: saw [4" in capsys.readouterr().err

@@ -1,6 +1,5 @@
 """`colme explore`: an address, a browser where there is one, and faults in a line."""
 
-import socket
 import sys
 import webbrowser
 from unittest.mock import Mock
@@ -43,23 +42,3 @@ def test_without_a_desktop_it_opens_nothing_and_says_so(
     monkeypatch.setattr(webbrowser, "open", pytest.fail)
     assert app.run(["explore", "--port", "0"]) == 0
     assert "no browser" in capsys.readouterr().err
-
-
-def test_a_port_that_is_taken_is_said_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        assert app.run(["explore", "--port", str(port), "--no-open"]) == app.BAD_INPUT
-    said = capsys.readouterr().err
-    assert said.startswith(f"colme: port: saw {port}, expected a free port")
-    assert said.count("\n") == 1
-
-
-def test_what_is_missing_is_said_with_its_extra(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def missing(name: str) -> None:
-        raise ModuleNotFoundError(name="websockets")
-
-    monkeypatch.setattr(app, "_load", missing)
-    assert app.run(["explore"]) == app.BAD_INPUT
-    assert ".[web]" in capsys.readouterr().err

@@ -35,7 +35,7 @@ def test_of_the_claims_only_those_that_fail_are_listed(
 
 
 def test_the_comparison_draws_a_figure_and_writes_a_table(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small = comparison.OURS.changed(agents=20, graph={"degree": 4}, rounds=40, runs=2)
     monkeypatch.setattr(comparison, "settings", lambda **_: {"paper": small})
@@ -46,4 +46,3 @@ def test_the_comparison_draws_a_figure_and_writes_a_table(
     assert table.count("\n|") == 2 + 13 + 2
     assert (tmp_path / "comparison.png").stat().st_size > 1000
     assert "paper.nc" in {path.name for path in tmp_path.iterdir()}
-    capsys.readouterr()

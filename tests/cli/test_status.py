@@ -12,6 +12,7 @@ import pytest
 from colme.cli.app import run
 from colme.node.config import NodeConfig
 from colme.node.owner.client import STATUS as READER
+from support.neighbours import free_ports
 from support.owned import ANSWER, NEIGHBOUR, NO_SAMPLE, STATUS, TOKEN, KnownNode, served
 
 Write = Callable[[int], list[str]]
@@ -120,11 +121,7 @@ def refusal(capsys: pytest.CaptureFixture[str]) -> str:
 def test_a_node_that_does_not_run_is_one_line_and_code_2(
     arguments: Write, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async def once() -> int:
-        async with served(KnownNode()) as client:
-            return client.port
-
-    assert run(arguments(asyncio.run(once()))) == 2
+    assert run(arguments(*free_ports(1))) == 2
     assert "expected a running node" in refusal(capsys)
 
 

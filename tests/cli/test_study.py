@@ -93,8 +93,3 @@ def test_without_a_folder_the_table_is_printed(
     printed = capsys.readouterr().out
     assert printed.count("ward [north]") == printed.count("[/x]") == 2, "once for each epsilon"
     assert "Saved" not in printed
-
-
-def test_a_missing_file_is_what_is_said(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["study", "nowhere.csv", *asked()]) == 2
-    assert "nowhere.csv" in capsys.readouterr().err

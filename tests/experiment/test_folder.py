@@ -36,6 +36,14 @@ def simulated(out: Path, *options: str) -> int:
     return run(["simulate", *SMALL.split(), "--out", str(out), *options])
 
 
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    """A folder with a result in it."""
+    folder = tmp_path / "out"
+    assert simulated(folder) == 0
+    return folder
+
+
 def no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     """From here on nothing can be computed."""
     monkeypatch.setattr(Simulation, "compute", None)
@@ -43,40 +51,34 @@ def no_more(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_another_study_is_refused_with_the_fields_that_differ(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    out: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert simulated(tmp_path) == 0
-    before = (tmp_path / "result.nc").read_bytes()
-    assert simulated(tmp_path, "--seed", "7", "--epsilon", "2") == BAD_INPUT
+    before = (out / "result.nc").read_bytes()
+    assert simulated(out, "--seed", "7", "--epsilon", "2") == BAD_INPUT
     told = capsys.readouterr().err
     assert "epsilon [1.0] there, [2.0] here" in told
     assert "seed 1 there, 7 here" in told
     assert "--force" in told
     assert "rounds" not in told
-    assert (tmp_path / "result.nc").read_bytes() == before
+    assert (out / "result.nc").read_bytes() == before
 
 
 def test_where_much_differs_a_few_fields_are_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    out: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert simulated(tmp_path) == 0
-    assert run(["simulate", "--out", str(tmp_path)]) == BAD_INPUT
+    assert run(["simulate", "--out", str(out)]) == BAD_INPUT
     assert "more'" in capsys.readouterr().err
 
 
-def test_with_force_the_other_goes_with_its_figures_and_its_batches(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert simulated(tmp_path) == 0
-    assert run(["plot", str(tmp_path)]) == 0
-    batches = tmp_path / "unfinished-0123"
+def test_with_force_the_other_goes_with_its_figures_and_its_batches(out: Path) -> None:
+    assert run(["plot", str(out)]) == 0
+    batches = out / "unfinished-0123"
     batches.mkdir()
     (batches / "0.part").touch()
-    (tmp_path / "notes.txt").write_text("mine")
-    assert simulated(tmp_path, "--seed", "7", "--force") == 0
-    assert {path.name for path in tmp_path.iterdir()} == {"asked.json", "notes.txt", "result.nc"}
-    assert load(tmp_path).attrs["seed"] == 7
-    capsys.readouterr()
+    (out / "notes.txt").write_text("mine")
+    assert simulated(out, "--seed", "7", "--force") == 0
+    assert {path.name for path in out.iterdir()} == {"asked.json", "notes.txt", "result.nc"}
+    assert load(out).attrs["seed"] == 7
 
 
 def test_what_is_done_is_not_done_again_unless_forced(
@@ -99,13 +101,12 @@ def test_what_is_done_is_not_done_again_unless_forced(
 
 
 def test_a_result_that_was_deleted_is_computed_again(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    out: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert simulated(tmp_path) == 0
-    (tmp_path / "result.nc").unlink()
-    assert simulated(tmp_path) == 0
+    (out / "result.nc").unlink()
+    assert simulated(out) == 0
     assert "Already done" not in capsys.readouterr().out
-    assert (tmp_path / "result.nc").exists()
+    assert (out / "result.nc").exists()
 
 
 def test_a_result_of_which_nothing_is_known_is_not_overwritten(
@@ -129,16 +130,13 @@ def test_a_damaged_note_is_another_studys(
     assert "--force" in capsys.readouterr().err
 
 
-def test_a_note_can_not_make_it_remove_what_is_elsewhere(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_note_can_not_make_it_remove_what_is_elsewhere(tmp_path: Path) -> None:
     out = tmp_path / "out"
     out.mkdir()
     (tmp_path / "precious").touch()
     (out / "asked.json").write_text('{"asked": {"seed": 3}, "files": ["../precious"]}')
     assert simulated(out, "--force") == 0
     assert (tmp_path / "precious").exists()
-    capsys.readouterr()
 
 
 def of_study(tmp_path: Path) -> list[str]:
@@ -203,7 +201,6 @@ def test_every_command_knows_its_folder(
         assert "command" in capsys.readouterr().err
     assert run([*command, "--seed", "9", "--force"]) == 0
     assert '"seed": 9' in (out / "asked.json").read_text()
-    capsys.readouterr()
 
 
 def test_what_is_not_finished_is_not_drawn(
@@ -222,4 +219,3 @@ def test_what_is_not_finished_is_not_drawn(
     assert "once more" in told
     assert simulated(tmp_path) == 0
     assert run(["plot", str(tmp_path)]) == 0
-    capsys.readouterr()

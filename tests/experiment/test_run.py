@@ -18,13 +18,13 @@ from colme.cli import running
 from colme.cli.app import BAD_INPUT, INTERRUPTED
 from colme.cli.app import run as command_line
 from colme.errors import ConfigError
-from colme.experiment.folder import Arrays, Folder
-from colme.experiment.run import Experiment, Interrupted, Report, Several, run
+from colme.experiment.run import Arrays, Experiment, Folder, Interrupted, Report, Several, run
 from colme.sim.scenario import Scenario
 from colme.sim.simulation import Simulation
 from colme.studies.question import prepare
 from colme.studies.study import StudyExperiment
 from support.elsewhere import PATIENCE, until
+from support.refusing import refused
 
 ROWS = {f"site {i}": [(7 * j + i) % 10 for j in range(30)] for i in range(6)}
 
@@ -32,10 +32,8 @@ ROWS = {f"site {i}": [(7 * j + i) % 10 for j in range(30)] for i in range(6)}
 class Squares(Experiment[int, list[float]]):
     """Squares of some numbers: a part each."""
 
-    files = ("squares.txt",)
-
-    def __init__(self, count: int = 4) -> None:
-        self.count, self.computed = count, list[int]()
+    def __init__(self, count: int = 4, file: str = "squares.txt") -> None:
+        self.count, self.files, self.computed = count, (file,), list[int]()
 
     def identity(self) -> Mapping[str, Any]:
         return {"count": self.count}
@@ -58,11 +56,11 @@ class Squares(Experiment[int, list[float]]):
         return [float(part["square"]) for part in parts]
 
     def save(self, result: list[float], out: Path) -> list[Path]:
-        (out / "squares.txt").write_text(repr(result))
-        return [out / "squares.txt"]
+        (out / self.files[0]).write_text(repr(result))
+        return [out / self.files[0]]
 
     def load(self, out: Path) -> list[float]:
-        return [float(one) for one in (out / "squares.txt").read_text()[1:-1].split(",")]
+        return [float(one) for one in (out / self.files[0]).read_text()[1:-1].split(",")]
 
 
 def simulation() -> Simulation:
@@ -83,6 +81,14 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
+def _stop_at(parts: int) -> Any:
+    def finished(done: Sequence[Arrays]) -> None:
+        if len(done) == parts:
+            raise KeyboardInterrupt
+
+    return finished
+
+
 @pytest.mark.parametrize("stored", [0, 1, 3])
 @pytest.mark.parametrize("kind", EXPERIMENTS)
 def test_stopped_at_any_part_and_resumed_it_has_the_same_bytes(
@@ -93,12 +99,8 @@ def test_stopped_at_any_part_and_resumed_it_has_the_same_bytes(
     out = tmp_path / "out"
     total = make().total_work()
 
-    def finished(parts: Sequence[Arrays]) -> None:
-        if len(parts) > stored:
-            raise KeyboardInterrupt
-
     with pytest.raises(Interrupted):
-        run(make(), out=out, threads=1, finished=finished)
+        run(make(), out=out, threads=1, finished=_stop_at(stored + 1))
     done: list[int] = []
     outcome = run(make(), out=out, report=done.append)
     assert outcome.computed
@@ -107,22 +109,22 @@ def test_stopped_at_any_part_and_resumed_it_has_the_same_bytes(
     assert {path.name for path in out.iterdir()} == {"asked.json", *(p.name for p in outcome.files)}
 
 
+def full(*_: object) -> None:
+    """What the system says where there is no room."""
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
 def test_a_full_disk_at_the_end_loses_no_part(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Parts are removed after the result is written, never before."""
-
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
     for kind, make in EXPERIMENTS.items():
         experiment: Any = make()  # type: ignore[operator]
         out = tmp_path / kind
         with monkeypatch.context() as patch:
             patch.setattr(type(experiment), "save", full)
-            with pytest.raises(ConfigError) as refused:
+            with refused(ConfigError, "--out"):
                 run(experiment, out=out)
-            assert refused.value.field == "--out"
         assert len(list(out.glob("unfinished-*/*.part"))) == len(experiment.parts())
         with monkeypatch.context() as patch:
             patch.setattr(type(experiment), "compute", None)
@@ -132,29 +134,14 @@ def test_a_full_disk_at_the_end_loses_no_part(
 def test_a_disk_that_is_full_in_between_says_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    def full_for_parts(path: Path, target: Path) -> None:
+        if target.suffix == ".part":
+            full()
+        os.replace(path, target)
 
-    monkeypatch.setattr(Folder, "save", full)
-    with pytest.raises(ConfigError) as refused:
+    monkeypatch.setattr(Path, "replace", full_for_parts)
+    with refused(ConfigError, "--out"):
         run(Squares(), out=tmp_path)
-    assert refused.value.field == "--out"
-
-
-def test_what_is_done_is_read_and_not_computed_again(tmp_path: Path) -> None:
-    assert run(Squares(), out=tmp_path).result == [0, 1, 4, 9]
-    again = Squares()
-    outcome = run(again, out=tmp_path)
-    assert (outcome.result, outcome.computed, again.computed) == ([0, 1, 4, 9], False, [])
-    assert run(Squares(), out=tmp_path, force=True).computed
-
-
-def test_another_experiment_is_refused_and_replaced_if_asked(tmp_path: Path) -> None:
-    run(Squares(), out=tmp_path)
-    with pytest.raises(ConfigError) as refused:
-        run(Squares(5), out=tmp_path)
-    assert refused.value.field == "--out"
-    assert run(Squares(5), out=tmp_path, force=True).result == [0, 1, 4, 9, 16]
 
 
 def test_parts_come_as_they_are_finished_and_are_combined_in_order() -> None:
@@ -162,17 +149,6 @@ def test_parts_come_as_they_are_finished_and_are_combined_in_order() -> None:
     outcome = run(Squares(), threads=2, finished=lambda parts: grown.append(len(parts)))
     assert grown == [1, 2, 3, 4]
     assert outcome.result == [0, 1, 4, 9]
-
-
-def test_an_error_of_a_part_ends_all_and_is_the_caller_s() -> None:
-    class Failing(Squares):
-        def compute(
-            self, part: int, report: Report = lambda _: None, *, threads: int = 1
-        ) -> Arrays:
-            raise RuntimeError("no luck")
-
-    with pytest.raises(RuntimeError):
-        run(Failing())
 
 
 def test_damaged_parts_are_computed_again_with_one_warning(tmp_path: Path) -> None:
@@ -187,14 +163,6 @@ def test_damaged_parts_are_computed_again_with_one_warning(tmp_path: Path) -> No
         assert run(again, out=tmp_path, threads=1).result == [0, 1, 4, 9]
     assert len(told) == 1
     assert again.computed == [0, 1, 3]
-
-
-def _stop_at(parts: int) -> Any:
-    def finished(done: Sequence[Arrays]) -> None:
-        if len(done) == parts:
-            raise KeyboardInterrupt
-
-    return finished
 
 
 def test_any_damage_of_a_part_is_noticed(tmp_path: Path) -> None:
@@ -213,17 +181,20 @@ def test_any_damage_of_a_part_is_noticed(tmp_path: Path) -> None:
 
 
 def test_several_end_in_one_folder(tmp_path: Path) -> None:
-    def save(found: dict[str, Any], out: Path) -> list[Path]:
+    def draw(found: dict[str, Any], out: Path) -> list[Path]:
         (out / "both.txt").write_text(repr(found))
         return [out / "both.txt"]
 
     def both(second: int) -> Several:
-        experiments = {"first": Squares(2), "second": Squares(second)}
-        return Several(experiments, save=save, load=lambda _: {}, files=["both.txt"])
+        experiments = {"first": Squares(2, "first.txt"), "second": Squares(second, "second.txt")}
+        return Several(experiments, draw)
 
     outcome = run(both(3), out=tmp_path)
     assert outcome.result == {"first": [0, 1], "second": [0, 1, 4]}
-    assert not run(both(3), out=tmp_path).computed
+    again = run(both(3), out=tmp_path)
+    assert not again.computed
+    assert again.result == outcome.result
+    assert [path.name for path in again.files] == ["first.txt", "second.txt", "both.txt"]
     with pytest.raises(ConfigError):
         run(both(4), out=tmp_path)
 
@@ -247,9 +218,8 @@ def test_an_interruption_cancels_what_was_sent_to_an_executor() -> None:
         run(simulation(), executor=executor)
     cancelled = [one.cancelled() for one in executor.futures]
     assert cancelled == [number != 1 for number in range(len(simulation().parts()))]
-    with pytest.raises(ConfigError) as refused:
+    with refused(ConfigError, "threads"):
         run(Squares(), threads=2, executor=executor)
-    assert refused.value.field == "threads"
 
 
 STUCK = """
@@ -344,10 +314,7 @@ def test_a_containers_limit_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("both", ["--threads 2 --workers 2", "--workers 2 --cluster tcp://x:1"])
-def test_one_kind_of_worker_is_enough_and_no_folder_is_taken(
-    both: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_one_kind_of_worker_is_enough_and_no_folder_is_taken(both: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert command_line([*SMALL.split(), *both.split(), "--out", str(out)]) == BAD_INPUT
     assert not out.exists()
-    capsys.readouterr()

@@ -24,6 +24,7 @@ from colme.sim.results import load
 from colme.sim.scenario import Scenario
 from colme.sim.simulation import Simulation, simulate
 from support.own_rule import Within
+from support.refusing import refused
 
 SMALL = {"agents": 12, "graph": {"degree": 4}, "rounds": 10, "runs": 9}
 
@@ -47,16 +48,15 @@ def baseline(run: object, **options: object) -> None:
     """Is never called."""
 
 
-def refused(*algorithms: Any) -> None:
+def refused_before_it_is_sent(*algorithms: Any) -> None:
     simulation = Simulation(Scenario.build(**SMALL, algorithms=list(algorithms)))
-    with pytest.raises(ConfigError) as error:
+    with refused(ConfigError, "algorithms"):
         run(simulation, executor=Never())
-    assert error.value.field == "algorithms"
 
 
 def test_a_script_s_own_rule_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Here, "__module__", "__main__")
-    refused(Here())
+    refused_before_it_is_sent(Here())
 
 
 def test_what_no_module_names_is_refused() -> None:
@@ -64,9 +64,9 @@ def test_what_no_module_names_is_refused() -> None:
     class Inside(Here):
         pass
 
-    refused(Inside())
-    refused(lambda run: None)
-    refused(partial(baseline, pull=lambda: 1))
+    refused_before_it_is_sent(Inside())
+    refused_before_it_is_sent(lambda run: None)
+    refused_before_it_is_sent(partial(baseline, pull=lambda: 1))
 
 
 def sent() -> workers.Packed:
@@ -76,26 +76,28 @@ def sent() -> workers.Packed:
     return arrived
 
 
-@pytest.mark.parametrize("package", workers.PACKAGES)
-def test_a_worker_with_another_version_computes_nothing(package: str) -> None:
-    other = tuple((name, "0.0" if name == package else one) for name, one in sent().versions)
-    with pytest.raises(ConfigError) as error:
-        workers._unpacked(replace(sent(), versions=other))
-    assert error.value.field == workers.FIELD
+def with_another(package: str) -> dict[str, Any]:
+    return {
+        "versions": tuple(
+            (name, "0.0") if name == package else (name, one) for name, one in sent().versions
+        )
+    }
 
 
-def test_a_worker_without_the_module_says_so() -> None:
+@pytest.mark.parametrize(
+    "different",
+    [
+        *map(with_another, workers.PACKAGES),
+        {"modules": (("no_such", ""),)},
+        {"modules": (("support.own_rule", "another digest"),)},
+    ],
+    ids=[*workers.PACKAGES, "no module", "another module"],
+)
+def test_a_worker_that_is_not_as_the_sender_is_computes_nothing(different: dict[str, Any]) -> None:
+    """Versions, and a module that it lacks or that would decide by something else."""
     assert [name for name, _ in sent().modules] == ["support.own_rule"]
-    with pytest.raises(ConfigError) as error:
-        workers._unpacked(replace(sent(), modules=(("no_such", ""),)))
-    assert error.value.field == workers.FIELD
-
-
-def test_a_module_that_differs_from_the_sender_s_is_not_used() -> None:
-    """It would decide by something else."""
-    with pytest.raises(ConfigError) as error:
-        workers._unpacked(replace(sent(), modules=(("support.own_rule", "another digest"),)))
-    assert error.value.field == workers.FIELD
+    with refused(ConfigError, workers.FIELD):
+        workers._unpacked(replace(sent(), **different))
 
 
 def test_a_worker_looks_where_the_sender_did(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,9 +110,8 @@ def test_a_process_that_ends_is_told_and_parts_stay(tmp_path: Path) -> None:
     (tmp_path / "ending.py").write_text("import os\n\ndef ending(run):\n    os._exit(1)\n")
     plugins.search_in(tmp_path)
     simulation = Simulation(Scenario.build(**SMALL, algorithms=["ending:ending"]))
-    with pytest.raises(ConfigError) as error, workers.processes(1) as executor:
+    with refused(ConfigError, "--workers"), workers.processes(1) as executor:
         run(simulation, executor=executor)
-    assert error.value.field == "--workers"
 
 
 @pytest.mark.slow
@@ -156,6 +157,5 @@ def test_a_cluster_needs_its_extra_and_tls_its_certificates(
     with pytest.raises(ConfigError), cluster.on_cluster("tls://127.0.0.1:1"):
         pass
     monkeypatch.setattr(cluster, "import_module", missing)
-    with pytest.raises(ConfigError) as error, cluster.on_cluster("tcp://127.0.0.1:1"):
+    with refused(ConfigError, words="[cluster]"), cluster.on_cluster("tcp://127.0.0.1:1"):
         pass
-    assert "[cluster]" in str(error.value)

@@ -14,7 +14,7 @@ from colme.explore.society import Society
 from colme.sim.simulation import simulate
 
 
-def test_a_page_that_goes_waits_for_no_round(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_page_that_goes_waits_for_no_round(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that is interrupted has to end, however long a round takes."""
     begun, may_end = threading.Event(), threading.Event()
 
@@ -24,20 +24,17 @@ def test_a_page_that_goes_waits_for_no_round(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(Society, "run_round", long_round)
 
-    async def leave() -> None:
-        session = Session()
-        await session.take({"do": "choose", "choices": {"agents": 9, "rounds": 20}})
-        await session.take({"do": "play", "rate": 4})
-        await asyncio.to_thread(begun.wait)
-        playing = session._playing
-        session.close()
-        assert playing is not None
-        await asyncio.gather(playing, return_exceptions=True)
-        assert playing.cancelled()
-        assert not may_end.is_set()
-        may_end.set()
-
-    asyncio.run(leave())
+    session = Session()
+    await session.take({"do": "choose", "choices": {"agents": 9, "rounds": 20}})
+    await session.take({"do": "play", "rate": 4})
+    await asyncio.to_thread(begun.wait)
+    playing = session._playing
+    session.close()
+    assert playing is not None
+    await asyncio.gather(playing, return_exceptions=True)
+    assert playing.cancelled()
+    assert not may_end.is_set()
+    may_end.set()
 
 
 SMALL = Choices(agents=12, rounds=40).scenario().changed(runs=4, recorded=6)

@@ -17,9 +17,17 @@ ALGORITHMS = ["relay", "paper"]
 
 def _played(rounds: int, **choices: object) -> Society:
     society = Society(Choices.model_validate({"agents": 16, "sigma": 0.05, **choices}))
+    _play(society, rounds)
+    return society
+
+
+def _play(society: Society, rounds: int) -> set[tuple[int, int]]:
+    """Return the edges that messages have crossed."""
+    crossed = set()
     for _ in range(rounds):
         society.run_round()
-    return society
+        crossed |= society.crossed
+    return crossed
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
@@ -54,9 +62,7 @@ def test_who_is_killed_says_nothing_and_the_others_go_on(algorithm: str) -> None
     society = _played(5, algorithm=algorithm)
     said, taken = len(society.letters[3]), society.agents[3].counts.taken
     society.kill(3)
-    for _ in range(10):
-        society.run_round()
-        assert not any(3 in edge for edge in society.crossed)
+    assert not any(3 in edge for edge in _play(society, 10))
     assert len(society.letters[3]) == said
     assert society.agents[3].counts.taken == taken
     others = [agent for a, agent in enumerate(society.agents) if a != 3]
@@ -65,11 +71,7 @@ def test_who_is_killed_says_nothing_and_the_others_go_on(algorithm: str) -> None
         # Who has to wait for the one that is gone must not be given up by its other neighbours.
         assert sum(sum(agent.late.values()) for agent in others) == 0
     society.kill(3)
-    crossed = False
-    for _ in range(10):
-        society.run_round()
-        crossed |= any(3 in edge for edge in society.crossed)
-    assert crossed
+    assert any(3 in edge for edge in _play(society, 10))
     assert society.agents[3].round == 25
 
 
@@ -80,31 +82,23 @@ def test_nothing_crosses_a_cut_and_both_halves_go_on(algorithm: str, family: str
     society.cut_in_two()
     cut = set(society.cut)
     assert cut
-    for _ in range(6):
-        society.run_round()
-        assert not society.crossed & cut
+    assert not _play(society, 6) & cut
     society.cut_in_two()
     assert not society.cut
-    crossed = set()
-    for _ in range(6):
-        society.run_round()
-        crossed |= society.crossed
-    assert crossed & cut
+    assert _play(society, 6) & cut
 
 
 def test_after_a_cut_is_healed_all_boards_hold_the_same() -> None:
     """Before anybody releases again: what was missed is made up for, not waited for."""
     society = _played(46)
     society.cut_in_two()
-    for _ in range(20):
-        society.run_round()
+    _play(society, 20)
     society.cut_in_two()
     blocks = [agent.counts.blocks for agent in society.agents]
     fingerprints = {agent.boards.board.fingerprint for agent in society.agents}
     assert len(fingerprints) > 1
-    for _ in range(12):
-        society.run_round()
-        fingerprints = {agent.boards.board.fingerprint for agent in society.agents}
+    _play(society, 12)
+    fingerprints = {agent.boards.board.fingerprint for agent in society.agents}
     assert [agent.counts.blocks for agent in society.agents] == blocks
     assert len(fingerprints) == 1
 
@@ -142,8 +136,7 @@ def test_a_liar_is_found_out_by_nobodys_mean_but_its_own() -> None:
     """It invents samples at the far end of the bounds: its record goes there, no other does."""
     society = _played(10, epsilon=float("inf"))
     society.lie(2)
-    for _ in range(200):
-        society.run_round()
+    _play(society, 200)
     lo, hi = society.choices.common_bounds
     released = [one.released for one in society.letters[2] if one.released is not None]
     assert abs(released[-1] - society.truth[2]) > (hi - lo) / 4

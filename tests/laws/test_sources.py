@@ -8,7 +8,7 @@ lost nothing that was acknowledged. To add a feed is to add a `Kind`.
 import asyncio
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -46,62 +46,41 @@ FORMS = {
 }
 
 
-class Kind:
-    """A kind of feed, and where its samples lie."""
-
-    marked = False
-    """Whether it says how far it has come, and goes on from there."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    @contextmanager
-    def feed(self, content: bytes, form: Form, taker: Taker) -> Iterator[Feed]:
-        """One that finds this content, as a node that has the taker's marks starts it."""
-        raise NotImplementedError
+@contextmanager
+def growing_file(folder: Path, content: bytes, form: Form, taker: Taker) -> Iterator[Feed]:
+    """`kind = "file"`: it says how far it has come, and goes on from the taker's marks."""
+    path = folder / "data"
+    path.write_bytes(content)
+    spec = config.FileSource(kind="file", path=path, column=form.column, poll=0.001)
+    feed = make_feed(spec, marks=taker.marks, refused=taker.refuse)
+    assert feed is not None
+    yield feed
 
 
-class GrowingFile(Kind):
-    """`kind = "file"`."""
-
-    marked = True
-
-    @contextmanager
-    def feed(self, content: bytes, form: Form, taker: Taker) -> Iterator[Feed]:
-        path = self._folder / "data"
-        path.write_bytes(content)
-        spec = config.FileSource(kind="file", path=path, column=form.column, poll=0.001)
-        feed = make_feed(spec, marks=taker.marks, refused=taker.refuse)
-        assert feed is not None
-        yield feed
-
-
-class Pipe(Kind):
+@contextmanager
+def pipe(_: Path, content: bytes, form: Form, taker: Taker) -> Iterator[Feed]:
     """`kind = "stdin"`, at the end of a pipe."""
-
-    @contextmanager
-    def feed(self, content: bytes, form: Form, taker: Taker) -> Iterator[Feed]:
-        reading, writing = os.pipe()
-        with os.fdopen(writing, "wb") as pipe:
-            pipe.write(content)  # It fits into the pipe's buffer.
-        try:
-            yield StdinFeed(SampleReader(form.column, taker.refuse), reading)
-        finally:
-            os.close(reading)
+    reading, writing = os.pipe()
+    with os.fdopen(writing, "wb") as filled:
+        filled.write(content)  # It fits into the pipe's buffer.
+    try:
+        yield StdinFeed(SampleReader(form.column, taker.refuse), reading)
+    finally:
+        os.close(reading)
 
 
-class FileAsInput(Kind):
+@contextmanager
+def file_as_input(folder: Path, content: bytes, form: Form, taker: Taker) -> Iterator[Feed]:
     """`kind = "stdin"`, with a file for it."""
-
-    @contextmanager
-    def feed(self, content: bytes, form: Form, taker: Taker) -> Iterator[Feed]:
-        path = self._folder / "data"
-        path.write_bytes(content)
-        with path.open("rb", buffering=0) as file:
-            yield StdinFeed(SampleReader(form.column, taker.refuse), file.fileno())
+    path = folder / "data"
+    path.write_bytes(content)
+    with path.open("rb", buffering=0) as file:
+        yield StdinFeed(SampleReader(form.column, taker.refuse), file.fileno())
 
 
-KINDS = {"file": GrowingFile, "pipe": Pipe, "file as input": FileAsInput}
+Kind = Callable[[Path, bytes, Form, Taker], AbstractContextManager[Feed]]
+"""A feed that finds this content, as a node that has the taker's marks starts it."""
+KINDS: dict[str, Kind] = {"file": growing_file, "pipe": pipe, "file as input": file_as_input}
 
 each_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
 each_form = pytest.mark.parametrize("form", FORMS.values(), ids=list(FORMS))
@@ -109,10 +88,10 @@ in_pieces = pytest.mark.parametrize("piece", [7, 4096, CHUNK])
 
 
 def run(
-    kind: Kind, content: bytes, form: Form, marks: Mapping[str, int] | None = None
+    kind: Kind, folder: Path, content: bytes, form: Form, marks: Mapping[str, int] | None = None
 ) -> tuple[Taker, list[tuple[list[float], dict[str, int]]]]:
     """All that a feed hands over; with the portions, each as it came."""
-    taker = Taker(until=len(content) if kind.marked else None, marks=dict(marks or {}))
+    taker = Taker(until=len(content) if kind is growing_file else None, marks=dict(marks or {}))
     portions: list[tuple[list[float], dict[str, int]]] = []
 
     async def take(values: Sequence[float], reached: Mapping[str, int]) -> None:
@@ -123,11 +102,11 @@ def run(
         async with asyncio.timeout(PATIENCE):
             try:
                 await feed.run(take)
-                assert not kind.marked, "a file that grows has no end"
+                assert kind is not growing_file, "a file that grows has no end"
             except Enough:
                 pass
 
-    with kind.feed(content, form, taker) as feed:
+    with kind(folder, content, form, taker) as feed:
         asyncio.run(whole(feed))
     return taker, portions
 
@@ -136,11 +115,11 @@ def run(
 @each_form
 @each_kind
 def test_values_come_in_order_and_each_once(
-    kind: type[Kind], form: Form, piece: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: Kind, form: Form, piece: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Wherever the pieces end that it is read in, and never so many at once that all must wait."""
     monkeypatch.setattr(feeds, "CHUNK", piece)
-    taker, portions = run(kind(tmp_path), form.content(NUMBERS), form)
+    taker, portions = run(kind, tmp_path, form.content(NUMBERS), form)
     assert taker.values == NUMBERS
     assert taker.refused == []
     assert max(len(values) for values, _ in portions) <= LARGEST_PORTION
@@ -151,22 +130,22 @@ def test_values_come_in_order_and_each_once(
 @each_form
 @each_kind
 def test_a_mark_only_grows_and_any_of_them_is_gone_on_from(
-    kind: type[Kind], form: Form, piece: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: Kind, form: Form, piece: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is no sample is passed over as well: it must not be told of again."""
     monkeypatch.setattr(feeds, "CHUNK", piece)
     lines: list[object] = [1, 2, "x", 3, "y", "z", 4, *range(5, 60)]
-    content, source = form.content(lines), kind(tmp_path)
-    whole, portions = run(source, content, form)
+    content = form.content(lines)
+    whole, portions = run(kind, tmp_path, content, form)
     marks = [reached for _, reached in portions]
-    if not source.marked:
+    if kind is not growing_file:
         assert marks == [{}] * len(marks)
         return
     places = [place for reached in marks for name, place in reached.items() if not is_seal(name)]
     assert all(before < after for before, after in pairwise(places))
     assert places[-1] == len(content)
     for number, reached in enumerate(marks[:-1], 1):
-        rest, _ = run(source, content, form, marks=reached)
+        rest, _ = run(kind, tmp_path, content, form, marks=reached)
         before = [value for values, _ in portions[:number] for value in values]
         assert before + rest.values == whole.values
         assert rest.refused == whole.refused[len(whole.refused) - len(rest.refused) :]
@@ -175,11 +154,11 @@ def test_a_mark_only_grows_and_any_of_them_is_gone_on_from(
 @each_form
 @each_kind
 def test_what_is_no_sample_is_told_by_its_line_and_never_quoted(
-    kind: type[Kind], form: Form, tmp_path: Path
+    kind: Kind, form: Form, tmp_path: Path
 ) -> None:
     secret = "314159"
     lines: list[object] = [1, f"x{secret}", 2, f"{secret}_{secret}", f'"{secret}', "nan", 3]
-    taker, _ = run(kind(tmp_path), form.content(lines), form)
+    taker, _ = run(kind, tmp_path, form.content(lines), form)
     assert taker.values == [1, 2, 3]
     header = form.head.count("\n")
     assert [number for _, number in taker.refused] == [n + header for n in (2, 4, 5, 6)]
@@ -190,11 +169,11 @@ def test_what_is_no_sample_is_told_by_its_line_and_never_quoted(
 @each_form
 @each_kind
 def test_to_end_a_feed_loses_nothing_that_was_acknowledged(
-    kind: type[Kind], form: Form, after: int, tmp_path: Path
+    kind: Kind, form: Form, after: int, tmp_path: Path
 ) -> None:
     """Ended while it waits for the disk: what was stored by then is a beginning, and what is handed
     over again from its mark is the rest."""
-    content, source, taker = form.content(NUMBERS), kind(tmp_path), Taker()
+    content, taker = form.content(NUMBERS), Taker()
 
     async def end(feed: Feed) -> None:
         waiting = asyncio.Event()
@@ -211,12 +190,12 @@ def test_to_end_a_feed_loses_nothing_that_was_acknowledged(
         with pytest.raises(asyncio.CancelledError):
             await task
 
-    with source.feed(content, form, taker) as feed:
+    with kind(tmp_path, content, form, taker) as feed:
         asyncio.run(end(feed))
     assert taker.batches == after
     assert taker.values == NUMBERS[: len(taker.values)]
-    if source.marked:
-        rest, _ = run(source, content, form, marks=taker.marks)
+    if kind is growing_file:
+        rest, _ = run(kind, tmp_path, content, form, marks=taker.marks)
         assert taker.values + rest.values == NUMBERS
 
 

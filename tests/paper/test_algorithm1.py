@@ -12,9 +12,8 @@ from colme.rules.consensus import AlphaSchedule, stepped_alpha, theorem_alpha
 from colme.rules.decision import Bernstein, DecisionRule, OptimisticDistance, Oracle, PowerTheta
 from colme.rules.release import Profile, Release
 from colme.sim.graphs import random_regular
-from colme.sim.in_memory import agent_name, estimates, run_round
 from support.algorithm1 import FloatArray, algorithm1
-from support.worlds import Script, adjacency_of, join
+from support.worlds import Script, adjacency_of, agent_name, estimates, join
 
 MEANS = np.array([0.2, 0.8])
 CLASSES = np.array([0, 1, 1, 0, 1, 0, 0, 0, 1, 1])
@@ -79,7 +78,7 @@ def test_agents_follow_algorithm_1_round_by_round(
     changes = 0
     previous = None
     for t, (expected, samples) in enumerate(zip(truth, script.samples, strict=True), start=1):
-        run_round(network, samples)
+        network.run_round(samples.tolist())
         agents = list(network.agents.values())
         for a, agent in enumerate(agents):
             peers = np.flatnonzero(expected.accepted[a]).tolist()
@@ -100,7 +99,7 @@ def test_an_edge_removed_may_return() -> None:
     accepted = []
     for value in (0.5, 1.0, 0.0):  # together, away, and back to the same mean
         for _ in range(60):
-            run_round(network, np.array([0.5, value]))
+            network.run_round([0.5, value])
         accepted.append(bool(network.agents[agent_name(0)].accepted))
     assert accepted == [True, False, True]
 
@@ -111,7 +110,7 @@ def test_components_no_larger_than_two_answer_locally() -> None:
     everyone = Oracle(frozenset(map(agent_name, range(5))))
     network = join(graph, [profile(8.0)] * 5, lambda _: everyone, lambda _: 2**18)
     for x in np.random.default_rng(5).uniform(0, 1, (20, 5)):
-        run_round(network, x)
+        network.run_round(x.tolist())
     answers = [agent.estimate for agent in network.agents.values()]
     assert [answer.collaborative for answer in answers] == [False, False, True, True, True]
     assert all(answer.value == answer.alone for answer in answers[:2])

@@ -8,11 +8,13 @@ import pytest
 from colme import theory
 from colme.graph import Graph
 from colme.privacy.mechanism import SeededLaplace
-from colme.rules.consensus import edge_weight, theorem_alpha
+from colme.rules.bernstein import uniform_parameter
+from colme.rules.consensus import theorem_alpha
+from colme.rules.decision import Oracle
+from colme.rules.release import Profile
 from colme.sim.graphs import random_component_sizes
-from colme.sim.in_memory import FloatArray, Population, estimates, run_round
-from support.algorithm1 import BoolArray
-from support.worlds import adjacency_of
+from support.algorithm1 import FloatArray
+from support.worlds import adjacency_of, agent_name, estimates, join, mixing_matrix
 
 CLIQUE = 5
 SIX_CLIQUES_IN_A_RING = Graph.from_edges(
@@ -28,12 +30,6 @@ SIX_CLIQUES_IN_A_RING = Graph.from_edges(
 CLASSES = np.arange(30) // CLIQUE
 WITHIN = adjacency_of(SIX_CLIQUES_IN_A_RING) & (CLASSES[:, None] == CLASSES[None, :])
 """The edges that the oracle uses."""
-
-
-def mixing_matrix(used: BoolArray) -> FloatArray:
-    size = 1 + used.sum(axis=1)
-    w = np.array([[edge_weight(a, b) for b in size] for a in size]) * used
-    return w + np.diag(1 - w.sum(axis=1))
 
 
 def exact_variance(w: FloatArray, t_max: int) -> float:
@@ -73,22 +69,32 @@ def test_thirty_agents_in_memory_agree_with_theorem_1() -> None:
     """
     rounds, runs = 30, 40
     generator = np.random.default_rng(20)
-    population = Population(
-        graph=SIX_CLIQUES_IN_A_RING,
-        classes=CLASSES,
-        means=(0.0, 0.1, 0.2, 0.3, 0.4, 0.5),
-        sigma=0.5,
-        epsilon=2.0,
-    )
+    sigma, truth = 0.5, CLASSES / 10
+    half_range = sigma * 3**0.5
+    profiles = [
+        Profile(
+            bounds=(mean - half_range, mean + half_range),
+            sigma2=sigma**2,
+            beta=uniform_parameter(half_range),
+            epsilon=2.0,
+        )
+        for mean in truth.tolist()
+    ]
+    oracles = [
+        Oracle(frozenset(map(agent_name, np.flatnonzero(own == CLASSES).tolist())))
+        for own in CLASSES
+    ]
     squared = []
     for _ in range(runs):
-        network = population.network(population.oracle, SeededLaplace(generator), theorem_alpha)
+        noise = SeededLaplace(generator)
+        network = join(SIX_CLIQUES_IN_A_RING, profiles, oracles.__getitem__, noise, theorem_alpha)
         for _ in range(rounds):
-            run_round(network, population.samples(generator))
-        squared.append(np.mean((estimates(network) - population.truth) ** 2))
-    sigma2_dp = population.profile(0).sigma2_dp
+            samples = truth + generator.uniform(-half_range, half_range, len(truth))
+            network.run_round(samples.tolist())
+        squared.append(np.mean((estimates(network) - truth) ** 2))
+    sigma2_dp = profiles[0].sigma2_dp
     assert sigma2_dp == pytest.approx(1.5)
-    expected = exact_variance(mixing_matrix(WITHIN), rounds) * (population.sigma**2 + sigma2_dp)
+    expected = exact_variance(mixing_matrix(WITHIN), rounds) * (sigma**2 + sigma2_dp)
     assert rounds * np.mean(squared) / expected == pytest.approx(1, abs=3 * 0.091)
 
 

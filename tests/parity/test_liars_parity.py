@@ -21,10 +21,10 @@ from colme.rules.decision import DecisionRule, Situation
 from colme.rules.release import Profile, Release, laplace_scale
 from colme.sim.batch import Batch
 from colme.sim.engines import PaperTable, Record
-from colme.sim.in_memory import agent_name, estimates, run_round
-from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
+from colme.sim.simulation import Prepared
 from support.watching import Watching, watched
+from support.worlds import accepted_in, adjacency_of, agent_name, estimates
 
 AGENTS, ROUNDS, EPSILON, SEED = 12, 100, 8.0, 5
 TOLERANCE = 1e-3  # of a sum of squared errors of about 0.01: the lattice moves answers by 1e-6
@@ -149,9 +149,7 @@ def replayed(study: Prepared, batch: Batch, seen: Watching) -> Iterator[dict[str
     samples = np.diff(counts * data, axis=0, prepend=0) + setting.centre
     units = np.diff(counts * seen.noise[..., 0], axis=0, prepend=0)
     alike = truth[:, None] == truth
-    edges = np.zeros((AGENTS, AGENTS), dtype=bool)
-    for a in range(AGENTS):
-        edges[a, world.graph.neighbours(a)] = honest[a] & honest[world.graph.neighbours(a)]
+    edges = adjacency_of(world.graph) & honest[:, None] & honest
     scale = laplace_scale(profiles[0].half_range, EPSILON) / profiles[0].lattice_step
     for t in range(1, ROUNDS + 1):
         noise.extend(np.rint(units[t - 1] * scale).astype(int).tolist())
@@ -159,10 +157,8 @@ def replayed(study: Prepared, batch: Batch, seen: Watching) -> Iterator[dict[str
             mean, sd = data[t - 1, a] + setting.centre, profiles[a].released_variance(t, t)
             liar.lie = told(study.scenario, t, mean, float(truth[a]), sd**0.5)
             liar.count, liar.draws = t, t
-        run_round(network, samples[t - 1])
-        accepted = np.zeros((AGENTS, AGENTS), dtype=bool)
-        for a, agent in enumerate(agents):
-            accepted[a, [int(name) for name in agent.accepted]] = True
+        network.run_round(samples[t - 1].tolist())
+        accepted = accepted_in(network)
         answers = [agent.estimate for agent in agents]
         yield {
             "error": float(((estimates(network) - truth) ** 2)[honest].sum()),

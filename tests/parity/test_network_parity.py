@@ -18,16 +18,15 @@ from colme.rules.decision import DecisionRule, Oracle, Situation
 from colme.rules.release import Profile, laplace_scale
 from colme.sim.engines import PaperEngine, PaperTable
 from colme.sim.engines.paper import kernel_algorithms, own_thresholds
-from colme.sim.in_memory import agent_name, estimates, run_round
 from colme.sim.kernel.arrays import WORD, Array, Edges, KernelState, new_graph, new_schedule, zeros
 from colme.sim.kernel.generator import new_stream
 from colme.sim.kernel.recording import KernelRecord, new_kernel_record
 from colme.sim.kernel.rounds import measure_local, new_state, new_truth, step
 from colme.sim.kernel.simd import form_of
-from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
+from colme.sim.simulation import Prepared
 from support.fed import feed
-from support.worlds import Script, join
+from support.worlds import Script, accepted_in, agent_name, estimates, join
 
 AGENTS = 10
 ROUNDS = 60
@@ -160,13 +159,6 @@ def decoded(edges: Edges, accepted: Array) -> Array:
     return matrix
 
 
-def accepted_in(network: Network) -> Array:
-    matrix = np.zeros((AGENTS, AGENTS), dtype=bool)
-    for a, agent in enumerate(network.agents.values()):
-        matrix[a, [int(name) for name in agent.accepted]] = True
-    return matrix
-
-
 @pytest.mark.parametrize(
     ("graph", "world"),
     [
@@ -194,7 +186,7 @@ def test_kernel_and_real_agents_agree_round_by_round(graph: str, world: str) -> 
     for t, (state, record, locally) in enumerate(kernel_rounds(study, edges, lanes), start=1):
         for k, (network, (algorithm, lane)) in enumerate(zip(networks, cells, strict=True)):
             where, number, row = f"{algorithm.label} in round {t}", lane.number, t - 1
-            run_round(network, lane.script.samples[row])
+            network.run_round(lane.script.samples[row].tolist())
             accepted = decoded(edges, state.accepted[k, :, number])
             np.testing.assert_array_equal(accepted, accepted_in(network), where)
             consensus = [agent.consensus for agent in network.agents.values()]

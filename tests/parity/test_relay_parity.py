@@ -22,10 +22,10 @@ from colme.protocol.settings import Settings
 from colme.relay import Relay
 from colme.sim.engines import Chunk, RelayTable
 from colme.sim.engines.relay.engine import RelayRun
-from colme.sim.in_memory import agent_name
 from colme.sim.kernel.arrays import Array
-from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
+from colme.sim.simulation import Prepared
+from support.worlds import agent_name
 
 AGENTS = 20
 ROUNDS = 150

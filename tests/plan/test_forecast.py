@@ -86,9 +86,8 @@ def test_invalid_questions_are_refused(field: str, value: Any) -> None:
     ("field", "value"), [("algorithm", "relais"), ("samples", 1), ("boards", 0)]
 )
 def test_invalid_options_are_refused(field: str, value: Any) -> None:
-    with pytest.raises(ConfigError) as refused:
+    with refused(ConfigError, field, seen=value):
         forecast(SMALL, **{field: value})
-    assert (refused.value.field, refused.value.seen) == (field, value)
 
 
 def test_the_figure_has_a_curve_for_each_algorithm_and_marks_where_it_pays() -> None:

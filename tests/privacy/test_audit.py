@@ -20,6 +20,7 @@ from scipy.stats import beta
 from colme.network import NoiseSource
 from colme.privacy.mechanism import SecureLaplace, SeededLaplace
 from colme.protocol.agent import Agent
+from colme.protocol.algorithm import Algorithm
 from colme.protocol.events import Begin
 from colme.protocol.rounds.paper import Paper
 from colme.protocol.settings import Settings
@@ -98,21 +99,18 @@ def audit(
     return epsilon_lower_bound(ratios(samples[0]), ratios(samples[1]), top, confidence)
 
 
-def settings_for(epsilon: float, schedule: ReleaseSchedule) -> Settings:
+def settings_for(epsilon: float, algorithm: Algorithm) -> Settings:
     profile = Profile.bounded(LOW, HIGH, epsilon=epsilon)
-    algorithm = Paper(rule=Oracle(frozenset()), schedule=schedule)
     return Settings(name="me", neighbours=(), profile=profile, algorithm=algorithm)
+
+
+def releasing(epsilon: float, schedule: ReleaseSchedule) -> Settings:
+    return settings_for(epsilon, Paper(rule=Oracle(frozenset()), schedule=schedule))
 
 
 def total_of(mean: float, count: int, profile: Profile) -> int:
     """What a neighbour reckons from a released mean and its count: the noisy sum, exactly."""
     return round((mean - profile.midpoint) / profile.lattice_step * count)
-
-
-def relaying(epsilon: float) -> Settings:
-    profile = Profile.bounded(LOW, HIGH, epsilon=epsilon)
-    algorithm = Relay(release_squares=False)
-    return Settings(name="me", neighbours=(), profile=profile, algorithm=algorithm)
 
 
 @dataclass
@@ -220,54 +218,46 @@ class Nosy:
         return self.schedule.weights(samples, draws)
 
 
-SCHEDULES: dict[str, Callable[[float], ReleaseSchedule]] = {
-    "every sample": lambda _: EVERY_SAMPLE,
-    "blocks": Blocks,
+PLAIN: dict[str, Callable[[float], Release]] = {
+    "every sample": lambda epsilon: Release(releasing(epsilon, EVERY_SAMPLE)),
+    "blocks": lambda epsilon: Release(releasing(epsilon, Blocks(epsilon))),
 }
-every_schedule = pytest.mark.parametrize("schedule", SCHEDULES.values(), ids=list(SCHEDULES))
+EVERY = PLAIN | {
+    "weighed": lambda epsilon: Weighed(settings_for(epsilon, Relay(release_squares=False)))
+}
+every_release = pytest.mark.parametrize("release", EVERY.values(), ids=list(EVERY))
 every_epsilon = pytest.mark.parametrize("epsilon", EPSILONS)
 
 
-@every_schedule
+@every_release
 @every_epsilon
 def test_a_release_loses_epsilon_and_no_more(
-    epsilon: float, schedule: Callable[[float], ReleaseSchedule]
+    epsilon: float, release: Callable[[float], Release]
 ) -> None:
-    mechanism = Release(settings_for(epsilon, schedule(epsilon)))
+    mechanism = release(epsilon)
     scales = [mechanism.settings.profile.lattice_scale]
-    bound = audit(mechanism, SeededLaplace(11), scales)
-    assert POWER * epsilon <= bound <= epsilon
+    assert POWER * epsilon <= audit(mechanism, SeededLaplace(11), scales) <= epsilon
 
 
+@every_release
 @every_epsilon
-def test_a_weighed_release_loses_epsilon_and_no_more(epsilon: float) -> None:
-    mechanism = Weighed(relaying(epsilon))
-    scales = [mechanism.settings.profile.lattice_scale]
-    bound = audit(mechanism, SeededLaplace(11), scales)
-    assert POWER * epsilon <= bound <= epsilon
-
-
-@every_epsilon
-def test_the_audit_catches_noise_that_is_not_weighed_as_its_block_is(epsilon: float) -> None:
-    """Half the weight for the noise is half the noise: a loss of 2 epsilon."""
-
-    class Halved(Weighed):
-        def publish(self, stream: Stream, noise: NoiseSource) -> int:
-            return super().publish(stream, lambda scale: noise(scale / 2))
-
-    mechanism = Halved(relaying(epsilon))
-    scales = [mechanism.settings.profile.lattice_scale / 2]
-    bound = audit(mechanism, SeededLaplace(12), scales)
+def test_the_audit_catches_noise_of_half_the_scale(
+    epsilon: float, release: Callable[[float], Release]
+) -> None:
+    """Where blocks are weighed, that is noise of half the weight of its block."""
+    mechanism, noise = release(epsilon), SeededLaplace(13)
+    half = mechanism.settings.profile.lattice_scale / 2
+    bound = audit(mechanism, lambda scale: noise(scale / 2), [half])
     assert POWER * 2 * epsilon <= bound <= 2 * epsilon
 
 
-@every_schedule
+@pytest.mark.parametrize("release", PLAIN.values(), ids=list(PLAIN))
 @every_epsilon
 def test_an_agent_releases_what_was_audited(
-    epsilon: float, schedule: Callable[[float], ReleaseSchedule]
+    epsilon: float, release: Callable[[float], Release]
 ) -> None:
     """The same samples and draws give the same released mean: what its neighbours are sent."""
-    mechanism = Release(settings_for(epsilon, schedule(epsilon)))
+    mechanism = release(epsilon)
     agent = Agent(mechanism.settings)
     profile = mechanism.settings.profile
     end = mechanism.settings.schedule.next_end
@@ -289,7 +279,7 @@ def test_a_release_with_secure_noise_loses_epsilon_and_no_more() -> None:
     5,000 trials: the logarithms of 1/2 and of 1/(2e) are known within 0.014 and 0.030, of which the
     bound leaves out six each. It is 0.74 on average, and 0.6 is four standard errors less.
     """
-    mechanism = Release(settings_for(1.0, Blocks(1.0)))
+    mechanism = Release(releasing(1.0, Blocks(1.0)))
     scales = [mechanism.settings.profile.lattice_scale]
     bound = audit(mechanism, SecureLaplace(), scales, trials=5_000, confidence=1 - 1e-9)
     assert 0.6 <= bound <= 1
@@ -297,29 +287,17 @@ def test_a_release_with_secure_noise_loses_epsilon_and_no_more() -> None:
 
 def test_a_restart_that_kept_what_was_drawn_sends_the_same_again() -> None:
     """The second release tells nothing that the first did not."""
-    mechanism = Restarted(settings_for(1.0, EVERY_SAMPLE), keeps_draws=True)
+    mechanism = Restarted(releasing(1.0, EVERY_SAMPLE), keeps_draws=True)
     noise = SeededLaplace(12)
     for sample in (LOW, HIGH) * 100:
         first, again = mechanism(sample, noise)
         assert first == again
 
 
-@every_schedule
-@every_epsilon
-def test_the_audit_catches_noise_of_half_the_scale(
-    epsilon: float, schedule: Callable[[float], ReleaseSchedule]
-) -> None:
-    mechanism = Release(settings_for(epsilon, schedule(epsilon)))
-    noise = SeededLaplace(13)
-    half = mechanism.settings.profile.lattice_scale / 2
-    bound = audit(mechanism, lambda scale: noise(scale / 2), [half])
-    assert POWER * 2 * epsilon <= bound <= 2 * epsilon
-
-
 @every_epsilon
 def test_the_audit_catches_noise_redrawn_at_a_restart(epsilon: float) -> None:
     """State from before the draw was restored, and the first release was already out."""
-    mechanism = Restarted(settings_for(epsilon, EVERY_SAMPLE), keeps_draws=False)
+    mechanism = Restarted(releasing(epsilon, EVERY_SAMPLE), keeps_draws=False)
     scales = [mechanism.settings.profile.lattice_scale] * 2
     bound = audit(mechanism, SeededLaplace(14), scales, trials=1_500)
     assert epsilon < bound <= 2 * epsilon
@@ -327,7 +305,7 @@ def test_the_audit_catches_noise_redrawn_at_a_restart(epsilon: float) -> None:
 
 @every_epsilon
 def test_the_audit_catches_a_block_released_twice(epsilon: float) -> None:
-    mechanism = ReleasedTwice(settings_for(epsilon, Blocks(epsilon)))
+    mechanism = ReleasedTwice(releasing(epsilon, Blocks(epsilon)))
     scales = [mechanism.settings.profile.lattice_scale] * 2
     bound = audit(mechanism, SeededLaplace(15), scales)
     assert POWER * 2 * epsilon <= bound <= 2 * epsilon

@@ -1,6 +1,7 @@
 """What has been released, and that no sample is ever noised twice."""
 
 from math import inf
+from typing import Any
 
 import pytest
 
@@ -30,6 +31,14 @@ def begin(agent: Agent, draw: int) -> None:
     agent.step(Begin(agent.round + 1, (draw,) * len(agent.draws_due)))
 
 
+def lived(samples: int, **options: Any) -> Agent:
+    """An agent after so many samples, and a round."""
+    agent = make_agent(**options)
+    feed(agent, samples)
+    begin(agent, 5)
+    return agent
+
+
 def test_a_ledger_counts_samples_blocks_and_those_that_wait() -> None:
     """Blocks end at 8 and 12 samples for epsilon = 1."""
     agent = make_agent()
@@ -41,9 +50,7 @@ def test_a_ledger_counts_samples_blocks_and_those_that_wait() -> None:
 
 
 def test_it_says_which_epsilon_and_which_adjacency() -> None:
-    agent = make_agent()
-    feed(agent, 9)
-    begin(agent, 5)
+    agent = lived(9)
     assert Ledger.of(agent).describe() == (
         "epsilon = 1 for each sample (event level: streams that differ by replacing one sample; "
         "sample counts are public); samples released: 8, waiting: 1; blocks noised: 1"
@@ -55,9 +62,7 @@ def test_it_says_which_epsilon_and_which_adjacency() -> None:
 @pytest.mark.parametrize("squares", [False, True])
 def test_no_sample_is_noised_twice(squares: bool) -> None:
     """One draw for each number of a closed block, in the round after it closed, and then none."""
-    agent = make_agent(squares=squares)
-    feed(agent, 8)
-    begin(agent, 5)
+    agent = lived(8, squares=squares)
     released = agent.release
     for _ in range(3):
         assert agent.draws_due == ()
@@ -79,31 +84,6 @@ def test_no_block_is_released_without_all_of_its_draws(squares: bool) -> None:
             agent.step(Begin(1, (5,) * draws))
     assert agent.release is None
     assert len(agent.draws_due) == due
-
-
-def test_counts_only_move_forward_and_every_sample_is_in_one_block() -> None:
-    agent = make_agent(epsilon=2)
-    before = Ledger.of(agent)
-    for count in range(1, 200):
-        feed(agent, 1)
-        due = len(agent.draws_due)
-        assert due in (0, 1)
-        begin(agent, 1)
-        after = Ledger.of(agent)
-        assert after.samples + after.waiting == count
-        assert after.blocks == before.blocks + due
-        assert after.samples == (count if due else before.samples)
-        before = after
-
-
-def test_a_restored_agent_draws_nothing_again() -> None:
-    agent = make_agent(squares=True)
-    feed(agent, 8)
-    begin(agent, 5)
-    again = Agent.restore(agent.settings, agent.snapshot())
-    assert again.draws_due == ()
-    assert again.release == agent.release
-    assert Ledger.of(again) == Ledger.of(agent)
 
 
 def test_an_entry_lists_what_a_round_has_newly_released() -> None:

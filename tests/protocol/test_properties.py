@@ -2,7 +2,8 @@
 
 import json
 import math
-from typing import Any
+from collections.abc import Iterator
+from itertools import pairwise
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -61,9 +62,17 @@ def attempt(agent: Agent, event: Event) -> Effects | str:
         return str(error)
 
 
-def through_json(data: dict[str, Any]) -> dict[str, Any]:
-    loaded: dict[str, Any] = json.loads(json.dumps(data, allow_nan=False))
-    return loaded
+def played(sequence: list[Event], restore_at: int) -> Iterator[Agent]:
+    """An agent after each event. A twin is restored on the way, and can't be told from it."""
+    agent, twin = Agent(SETTINGS), Agent(SETTINGS)
+    for place, event in enumerate(sequence):
+        if place == restore_at:
+            stored = json.dumps(twin.snapshot(), allow_nan=False)
+            twin = Agent.restore(SETTINGS, json.loads(stored))
+            assert twin.snapshot() == agent.snapshot()
+        assert repr(attempt(agent, event)) == repr(attempt(twin, event))
+        yield agent
+    assert agent.snapshot() == twin.snapshot()
 
 
 @settings(deadline=None, max_examples=150)
@@ -71,14 +80,8 @@ def through_json(data: dict[str, Any]) -> dict[str, Any]:
 def test_same_events_same_effects_and_a_restored_agent_cannot_be_told_apart(
     sequence: list[Event], data: st.DataObject
 ) -> None:
-    agent, twin = Agent(SETTINGS), Agent(SETTINGS)
-    restore_at = data.draw(st.integers(0, len(sequence)))
-    for place, event in enumerate(sequence):
-        if place == restore_at:
-            twin = Agent.restore(SETTINGS, through_json(twin.snapshot()))
-            assert twin.snapshot() == agent.snapshot()
-        assert repr(attempt(agent, event)) == repr(attempt(twin, event))
-    assert agent.snapshot() == twin.snapshot()
+    for _ in played(sequence, data.draw(st.integers(0, len(sequence)))):
+        pass
 
 
 @st.composite
@@ -111,16 +114,11 @@ def working_rounds(draw: st.DrawFn) -> list[Event]:
 @settings(deadline=None, max_examples=100)
 @given(working_rounds(), st.data())
 def test_restored_mid_round_it_goes_on_alike(sequence: list[Event], data: st.DataObject) -> None:
-    agent, twin = Agent(SETTINGS), Agent(SETTINGS)
-    restore_at = data.draw(st.integers(0, len(sequence) - 1))
-    completed = 0
-    for place, event in enumerate(sequence):
-        if place == restore_at:
-            twin = Agent.restore(SETTINGS, through_json(twin.snapshot()))
-        before = (agent.round, agent.phase)
-        assert repr(attempt(agent, event)) == repr(attempt(twin, event))
-        now = (agent.round, agent.phase)
-        completed += now != before and agent.phase is Phase.IDLE
-    assert completed == agent.round, "three deadlines end any round"
+    agent = Agent(SETTINGS)
+    stands = [(agent.round, agent.phase)]
+    for agent in played(sequence, data.draw(st.integers(0, len(sequence) - 1))):
+        stands.append((agent.round, agent.phase))
+    ends = [now for before, now in pairwise(stands) if now != before and now[1] is Phase.IDLE]
+    assert len(ends) == agent.round, "three deadlines end any round"
     assert math.isfinite(agent.estimate.value)
     assert 1 <= agent.estimate.class_size <= 4

@@ -29,10 +29,11 @@ RIGHT: dict[str, Any] = {
         ("neighbours", ("a",)),
         ("profile", "public"),
         ("algorithm", "relay"),
-        ("incarnation", -1),
+        *(("incarnation", wrong) for wrong in (-1, 1.5, "1", None, True, 2**62 + 1)),
     ],
 )
 def test_nonsense_is_refused_at_the_door(field: str, value: object) -> None:
+    """A wrong incarnation would be found out when a record is signed, after noise was spent."""
     with refused(ConfigError, field):
         Settings(**{**RIGHT, field: value})
 

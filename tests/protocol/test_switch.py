@@ -11,7 +11,6 @@ from colme.privacy.ledger import Ledger
 from colme.privacy.mechanism import SeededLaplace
 from colme.protocol.agent import Agent
 from colme.protocol.algorithm import Algorithm
-from colme.protocol.board.record import Record
 from colme.protocol.events import Begin, Deadline
 from colme.protocol.rounds.paper import Paper
 from colme.protocol.rounds.state import Phase
@@ -21,6 +20,7 @@ from colme.protocol.upgrades import as_one_block
 from colme.relay import Relay
 from colme.rules.release import EVEN, Blocks, Profile, Weights
 from colme.rules.weighing import WeighedBlocks, blend
+from support.boards import record_of
 from support.old_states import SNAPSHOTS, settings_of, story_of
 from support.refusing import refused
 from support.retired import Tracking
@@ -58,12 +58,6 @@ def switched(agent: Agent, case: str) -> Agent:
     return Agent.switched(agent.snapshot(), after=after(case))
 
 
-def record_of(agent: Agent) -> Record:
-    entry = agent.boards.board.get(agent.boards.origin)
-    assert isinstance(entry, Record)
-    return entry
-
-
 @every_before
 def test_what_was_released_is_one_block_with_the_noise_of_all(case: str) -> None:
     """The same mean as before, the same draws, and the variance that so many draws make."""
@@ -71,7 +65,7 @@ def test_what_was_released_is_one_block_with_the_noise_of_all(case: str) -> None
     new = switched(old, case)
     assert new.draws_due == ()
     new.step(Begin(1, ()))
-    record = record_of(new)
+    record = record_of(new.boards)
     assert old.release is not None
     assert record.mean == pytest.approx(old.release.mean, abs=1e-15)
     assert (record.count, record.sequence) == (old.counts.released, old.counts.blocks)
@@ -113,7 +107,7 @@ def test_blocks_that_wait_get_their_noise_once_and_until_then_nothing_is_shown(c
     new.step(Begin(1, draws))
     old.step(Begin(old.round + 1, draws))
     assert old.release is not None
-    record = record_of(new)
+    record = record_of(new.boards)
     assert record.mean == pytest.approx(old.release.mean, abs=1e-15)
     assert (record.count, record.past_draws) == (old.counts.released, old.counts.blocks)
     assert new.draws_due == ()
@@ -127,7 +121,7 @@ def test_before_its_first_block_ends_there_is_nothing_to_carry_over() -> None:
         new.observe(0.5)
     assert len(new.draws_due) == 2
     new.step(Begin(1, (1, 2)))
-    assert (record_of(new).past_count, record_of(new).count) == (0, first)
+    assert (record_of(new.boards).past_count, record_of(new.boards).count) == (0, first)
 
 
 @pytest.mark.parametrize("early", [0, 128, 255])
@@ -177,8 +171,8 @@ def test_while_a_part_of_the_past_is_open_nothing_is_shown() -> None:
     for _ in range(110):
         new.observe(0.25)
     new.step(Begin(2, (-5,)))
-    assert (record_of(new).count, record_of(new).past_draws) == (210, 2)
-    assert record_of(new).mean == 0.25
+    assert (record_of(new.boards).count, record_of(new.boards).past_draws) == (210, 2)
+    assert record_of(new.boards).mean == 0.25
 
 
 def test_a_new_mean_weighs_what_is_past_by_its_noise() -> None:
@@ -193,7 +187,7 @@ def test_a_new_mean_weighs_what_is_past_by_its_noise() -> None:
     expected = (100 * weights[0] * old.release.mean + 80 * weights[1] * 0.9) / (
         100 * weights[0] + 80 * weights[1]
     )
-    assert record_of(new).mean == pytest.approx(expected, abs=1e-6)
+    assert record_of(new.boards).mean == pytest.approx(expected, abs=1e-6)
     assert weights[1] > 10 * weights[0]
 
 
@@ -229,13 +223,11 @@ def test_nothing_but_an_algorithm_that_relays_is_switched_to() -> None:
 def test_only_a_word_switches() -> None:
     """A state in rounds is not opened as one that relays, nor the other way round."""
     old = lived("tracking", 100)
-    with refused(SnapshotError, "algorithm") as caught:
+    with refused(SnapshotError, "algorithm", seen="tracking"):
         Agent.restore(after("tracking"), old.snapshot())
-    assert (caught.value.field, caught.value.seen) == ("algorithm", "tracking")
     new = switched(old, "tracking")
-    with pytest.raises(SnapshotError) as caught:
+    with refused(SnapshotError, "algorithm", seen="relay"):
         Agent.restore(old.settings, new.snapshot())
-    assert (caught.value.field, caught.value.seen) == ("algorithm", "relay")
 
 
 @pytest.mark.parametrize("path", SNAPSHOTS, ids=lambda path: path.stem)

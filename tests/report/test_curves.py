@@ -27,7 +27,7 @@ def test_a_panel_for_each_degree_and_a_curve_for_each_cell(tmp_path: Path) -> No
         assert path.stat().st_size > 1000
 
 
-def test_any_epsilon_and_any_name_can_be_drawn(tmp_path: Path) -> None:
+def test_any_epsilon_and_any_name_can_be_drawn() -> None:
     scenario = Scenario.build(
         agents=20,
         graph={"degree": 4},
@@ -43,7 +43,7 @@ def test_any_epsilon_and_any_name_can_be_drawn(tmp_path: Path) -> None:
     ]
 
 
-def test_where_the_truth_drifts_there_is_no_ideal_to_draw(tmp_path: Path) -> None:
+def test_where_the_truth_drifts_there_is_no_ideal_to_draw() -> None:
     scenario = Scenario.build(
         agents=20,
         graph={"degree": 4},

@@ -9,7 +9,6 @@ import pytest
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from numpy.typing import NDArray
 
 from colme.cli.app import run
 from colme.errors import ConfigError
@@ -38,14 +37,10 @@ def result() -> xr.Dataset:
     return simulate(scenario, keep="agents,classes,runs")
 
 
-def heights(line: Line2D) -> NDArray[np.float64]:
-    return np.asarray(line.get_ydata(), dtype=np.float64)
-
-
 def has(panel: Axes, curve: Any) -> bool:
     """Whether one of its lines is this curve."""
     wanted = np.asarray(curve, dtype=np.float64)
-    lines = [heights(line) for line in panel.lines]
+    lines = [np.asarray(line.get_ydata(), dtype=np.float64) for line in panel.lines]
     return any(one.shape == wanted.shape and np.allclose(one, wanted) for one in lines)
 
 
@@ -176,9 +171,7 @@ def test_the_command_has_all_of_it(folder: str, capsys: pytest.CaptureFixture[st
         assert text in capsys.readouterr().err
 
 
-def test_simulate_keeps_what_it_is_asked_to(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_simulate_keeps_what_it_is_asked_to(tmp_path: Path) -> None:
     small = "simulate --agents 12 --degree 4 --rounds 20 --runs 2 --algorithm local --out"
     assert run([*small.split(), str(tmp_path), "--keep", "classes,runs"]) == 0
     assert "class_mse" in load(tmp_path)

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from colme.cli.app import run_app
 from colme.sim.figures.comparison import over_all_rounds
-from colme.sim.prepare import Prepared
 from colme.sim.results import load
 from colme.sim.scenario import Scenario
+from colme.sim.simulation import Prepared
 from research import figure3
 from research.__main__ import app
 from research.readings import bytes_per_edge

@@ -77,7 +77,7 @@ def test_harm_is_a_table_for_people_and_for_programs(
 
 
 def test_a_cell_that_is_finished_is_not_computed_again(
-    out: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert research(["harm", "--only", "against", "--out", str(out)]) == 0
     assert len(list((out / "cells").iterdir())) == 1
@@ -87,7 +87,6 @@ def test_a_cell_that_is_finished_is_not_computed_again(
     monkeypatch.setattr("colme.sim.simulation.Simulation.compute", None)  # nothing is left to do
     assert research(["harm", "--out", str(out)]) == 0
     assert (out / "harm.md").read_text() == first
-    capsys.readouterr()
 
 
 def test_no_such_cell(out: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -48,10 +48,6 @@ def study(**values: Any) -> xr.Dataset:
     )
 
 
-def noisy(seed: int) -> Any:
-    return 1 + 0.1 * np.random.default_rng(seed).normal(size=(BATCHES, len(T)))
-
-
 def test_what_both_have_in_common_cancels_out() -> None:
     """Batches differ eightfold, yet every one has the same ratio: no error is left."""
     found = Gain(t=100, **LIMITS).read(study(relay=0.5), None)
@@ -129,5 +125,8 @@ def test_a_bar_is_met_by_the_whole_interval() -> None:
     reading = Harm(bar=1.08, goal=1.02)
     assert reading.meets(Measured(1.0, 0.03, 0.06), 1.08)
     assert not reading.meets(Measured(1.0, 0.05, 0.1), 1.08)
-    found = reading.read(study(relay=noisy(5), alone=np.ones((8, 3))), None)
+    found = reading.read(
+        study(relay=1 + 0.1 * np.random.default_rng(5).normal(size=(8, 3)), alone=np.ones((8, 3))),
+        None,
+    )
     assert found.margin > 2 * found.error > 0

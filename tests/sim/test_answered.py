@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from colme.sim.engines import PaperEngine
-from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
+from colme.sim.simulation import Prepared
 
 TABLES: dict[str, Any] = {
     "paper": "paper",

@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from colme.errors import ConfigError
 from colme.sim.engines.baselines.graph_colme import BColmeTable, CColmeTable
 from colme.sim.figures import comparison
-from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
 from colme.sim.scenario.distributions import Normal
 from colme.sim.simulation import simulate
@@ -46,13 +44,6 @@ def test_every_baseline_can_be_named_in_any_scenario(result: xr.Dataset) -> None
     assert (private.sel(epsilon=4) > private.sel(epsilon=math.inf)).all()
 
 
-def test_baselines_do_not_disturb_the_kernel(result: xr.Dataset) -> None:
-    """The same numbers for the kernel's algorithms, bit for bit, with baselines beside them."""
-    alone = SMALL.changed(algorithms=[{"algorithm": "bernstein"}, {"algorithm": "oracle"}])
-    beside = result.sel(algorithm=["bernstein", "oracle"])
-    assert (simulate(alone).mse.values == beside.mse.values).all()
-
-
 def test_local_and_ideal_are_simulated_as_well_as_in_closed_form(result: xr.Dataset) -> None:
     """Propositions 1 and 3, within four standard errors of 40 runs."""
     end = result.isel(t=-1, degree=0, epsilon=0)
@@ -60,16 +51,6 @@ def test_local_and_ideal_are_simulated_as_well_as_in_closed_form(result: xr.Data
     assert float(local.mse) == pytest.approx(float(end.mse_local), rel=1e-5)
     assert abs(float(local.mse) - 0.16 / 150) < 4 * float(local.mse_se)
     assert abs(float(ideal.mse) - float(end.mse_ideal)) < 4 * float(ideal.mse_se)
-
-
-def test_what_a_batch_records_does_not_depend_on_where_it_is_cut() -> None:
-    study = Prepared(SMALL, 6)
-    whole, cut = study.batch(0, 3), study.batch(0, 3)
-    whole.advance(1, 150)
-    for first, last in ((1, 7), (8, 8), (9, 149), (150, 150)):
-        cut.advance(first, last)
-    for name, value in whole.sums().items():
-        np.testing.assert_array_equal(value, cut.sums()[name], err_msg=name)
 
 
 def test_decisions_of_those_without_a_graph_are_rated_over_all_pairs(result: xr.Dataset) -> None:
@@ -92,9 +73,3 @@ def test_the_two_settings_are_those_of_the_papers() -> None:
     assert (galante.means, galante.tolerance) == ([0.0, 1.0], 0.1)
     deciding = [a for a in galante.algorithms if isinstance(a, CColmeTable | BColmeTable)]
     assert {algorithm.delta for algorithm in deciding} == {0.1}
-
-
-def test_private_colme_needs_one_epsilon_for_all() -> None:
-    with pytest.raises(ConfigError) as refused:
-        SMALL.changed(epsilon_per_agent=[1.0] * 20)
-    assert (refused.value.field, refused.value.seen) == ("algorithms", "private-colme")

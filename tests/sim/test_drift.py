@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from colme.errors import ConfigError
-from colme.sim.engines import MEASURED
-from colme.sim.prepare import Prepared
 from colme.sim.scenario import NAMES, Scenario
-from colme.sim.scenario.drift import BLOCK
-from colme.sim.simulation import simulate
-from support.watching import watched
+from colme.sim.scenario.means import BLOCK
+from colme.sim.simulation import Prepared, simulate
+from support.refusing import refused
+from support.watching import assert_cuts_change_nothing, watched
 
 ROUNDS = 150
 WALK = {"kind": "walk", "step": 0.01}
@@ -117,17 +116,7 @@ def test_a_jump_of_all_before_the_first_round_is_another_mean() -> None:
 
 @pytest.mark.parametrize("drift", [WALK, {"kind": "jump", "at": 64, "share": 0.5}], ids=str)
 def test_the_same_numbers_however_it_is_cut(drift: dict[str, Any]) -> None:
-    study = Prepared(scenario(drift), 4)
-    whole, cut = study.batch(0, 3), study.batch(0, 3)
-    whole.advance(1, ROUNDS)
-    for first, last in ((1, 1), (2, 63), (64, 64), (65, ROUNDS)):
-        cut.advance(first, last)
-    for one, other in zip(whole.engines, cut.engines, strict=True):
-        for cell, record in one.measured().items():
-            for name in MEASURED:
-                np.testing.assert_array_equal(record[name], other.measured()[cell][name], name)
-    for name, values in whole.sums().items():
-        np.testing.assert_array_equal(values, cut.sums()[name], name)
+    assert_cuts_change_nothing(scenario(drift), 1, 63, 64)
 
 
 def test_closed_forms_are_about_means_that_stay() -> None:
@@ -150,6 +139,5 @@ def test_closed_forms_are_about_means_that_stay() -> None:
 def test_what_can_not_be_is_refused_in_words(
     drift: dict[str, Any], means: list[float], words: str
 ) -> None:
-    with pytest.raises(ConfigError) as caught:
+    with refused(ConfigError, words=words):
         scenario(drift, means=means)
-    assert words in str(caught.value)

@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from colme.sim import results
-from colme.sim.figures import figure1
-from colme.sim.figures.presets import PAPER
+from colme.sim.figures import PAPER, figure1
 from colme.sim.scenario import Scenario
 
 DATA = Path(__file__).parents[2] / "docs" / "figure1"

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from colme.cli.app import run
 from colme.sim.scenario import Scenario
 from colme.sim.simulation import Simulation
 
@@ -152,15 +151,3 @@ def test_what_was_typed_into_a_session_is_told_apart_by_its_definition(
     exec(typed, session.__dict__)
     assert session.__dict__["Own"] is not kept
     assert fields() != first
-
-
-def test_the_same_command_after_an_edit_is_not_already_done(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    command = ["simulate", str(folder / "scenario.toml"), "--algorithm", "local"]
-    command += ["--out", str(folder / "out")]
-    assert run(command) == 0
-    (folder / "values.txt").write_text("1 2 5\n")
-    assert run(command) == 2
-    assert "data.file" in capsys.readouterr().err
-    assert run([*command, "--force"]) == 0

@@ -13,6 +13,7 @@ from colme.sim.engines import Cell, Chunk, Cost, Engine, of_answers
 from colme.sim.results import load, save
 from colme.sim.scenario import Scenario
 from colme.sim.simulation import simulate
+from support.refusing import refused
 
 ALL = "agents,classes,runs"
 EVERY = ["paper", "oracle", "relay", "local", "ideal", "colme", "c-colme"]
@@ -145,9 +146,8 @@ def test_what_is_kept_is_the_same_for_any_threads_and_from_a_folder(tmp_path: Pa
     assert whole.identical(simulate(scenario, keep=ALL, out=tmp_path, threads=3))
     assert whole.identical(simulate(scenario, keep=ALL, out=tmp_path))
     assert whole[["mse", "mse_se"]].identical(simulate(scenario)[["mse", "mse_se"]])
-    with pytest.raises(ConfigError) as refused:  # a folder made with it is not one made without
+    with refused(ConfigError, "--out"):  # a folder made with it is not one made without
         simulate(scenario, out=tmp_path)
-    assert refused.value.field == "--out"
 
 
 def test_more_than_memory_holds_is_refused_before_anything_is_computed(
@@ -161,9 +161,14 @@ def test_more_than_memory_holds_is_refused_before_anything_is_computed(
         simulate(large, keep=["runs", "agents"], report=report)
     small = study(algorithms=["local"])
     size = simulate(small, keep=ALL).nbytes
-    monkeypatch.setattr("colme.sim.keep.LARGEST", 0.6 * size)
+    monkeypatch.setattr("colme.sim.measures.LARGEST", 0.6 * size)
     with pytest.raises(ConfigError):
         simulate(small, keep=ALL, report=report)
+
+
+def test_runs_alone_are_kept_without_anybody_s_answers() -> None:
+    result = simulate(study(algorithms=["oracle", "local"]), keep="runs")
+    close(result.run_mse.mean("run"), result.mse)
 
 
 def test_a_kind_that_is_not_there_is_refused() -> None:

@@ -33,8 +33,8 @@ from colme.sim.kernel.generator import new_stream
 from colme.sim.kernel.recording import KernelRecord, new_kernel_record
 from colme.sim.kernel.rounds import edge_totals, measure_local, new_state, new_truth, simulate, step
 from colme.sim.kernel.simd import form_of
-from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
+from colme.sim.simulation import Prepared
 from support.fed import feed
 
 ROUNDS = 150
@@ -229,14 +229,6 @@ def drawn(
     return [np.concatenate(field, axis=-1) for field in zip(*records, strict=True)], state
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("lanes", [1, 4])
-def test_results_do_not_depend_on_the_number_of_lanes(lanes: int) -> None:
-    """simd: "a lane's result does not depend on how many lanes stand beside it", to the bit."""
-    for one, other in zip(drawn(32, 32, 400)[0], drawn(lanes, 32, 400)[0], strict=True):
-        np.testing.assert_array_equal(one, other)
-
-
 def test_rows_not_tested_again_would_not_have_changed() -> None:
     """acceptance: a row is left out only while no edge of it can have reached its threshold."""
     lazy, state = drawn(32, 32, 3000)
@@ -245,11 +237,22 @@ def test_rows_not_tested_again_would_not_have_changed() -> None:
         np.testing.assert_array_equal(one, other)
 
 
-def test_a_run_can_be_cut_anywhere() -> None:
-    """rounds.simulate: "May be called again to go on from where it stopped"."""
-    cut = drawn(32, 32, 400, cuts=(1, 2, 7, 100, 131, 399))[0]
-    for one, other in zip(drawn(32, 32, 400)[0], cut, strict=True):
-        np.testing.assert_array_equal(one, other)
+@pytest.mark.parametrize(
+    ("lanes", "cuts"),
+    [
+        (32, (1, 2, 7, 100, 131, 399)),
+        pytest.param(1, (), marks=pytest.mark.slow),
+        pytest.param(4, (), marks=pytest.mark.slow),
+    ],
+)
+def test_results_depend_neither_on_lanes_nor_on_cuts(lanes: int, cuts: tuple[int, ...]) -> None:
+    """simd: "a lane's result does not depend on how many lanes stand beside it", to the bit.
+
+    rounds.simulate: "May be called again to go on from where it stopped".
+    """
+    other = drawn(lanes, 32, 400, cuts=cuts)[0]
+    for one, another in zip(drawn(32, 32, 400)[0], other, strict=True):
+        np.testing.assert_array_equal(one, another)
 
 
 @pytest.mark.parametrize("name", GRAPHS)

@@ -13,9 +13,8 @@ from colme.sim.engines import LargeEngine, PaperEngine, large
 from colme.sim.kernel.arrays import UNIFORM, Origin, zeros
 from colme.sim.kernel.generator import draw, leap_over, leapt, new_stream
 from colme.sim.kernel.simd import form_of
-from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
-from colme.sim.simulation import simulate
+from colme.sim.simulation import Prepared, simulate
 
 WORLDS: dict[str, dict[str, Any]] = {
     "rules": {

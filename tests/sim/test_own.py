@@ -27,9 +27,9 @@ from colme.rules.decision import (
 )
 from colme.rules.release import Profile, Release
 from colme.sim.engines.decisions import PythonRule
-from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
-from colme.sim.simulation import simulate
+from colme.sim.simulation import Prepared, simulate
+from support.own_rule import WithinErrors, deciding_by
 
 MODULE = """
 from dataclasses import dataclass
@@ -59,16 +59,6 @@ def folder(tmp_path: Path) -> Iterator[Path]:
     yield tmp_path
     sys.path[:] = before
     sys.modules.pop("my_rules", None)
-
-
-@dataclass(frozen=True, slots=True)
-class WithinErrors(ThresholdRule):
-    """The same rule, as an object from Python."""
-
-    errors: float = 3.0
-
-    def threshold(self, mine: Release, theirs: Release) -> float:
-        return self.errors * sqrt(mine.variance + theirs.variance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,17 +165,6 @@ rule = "my_rules:STRICT"
     assert plain[1]["rule"] == {"object": "my_rules:WithinErrors", "errors": 1.0}
 
 
-def test_another_field_is_another_study(tmp_path: Path) -> None:
-    """Its identity is its name plus its fields: a checkpoint of one is not taken for another's."""
-
-    def identity(errors: float) -> dict[str, Any]:
-        algorithms = [{"algorithm": "paper", "rule": WithinErrors(errors)}]
-        return Scenario.build(**SMALL, algorithms=algorithms).identity_fields()
-
-    assert identity(2.0) == identity(2.0)
-    assert identity(2.0) != identity(2.5)
-
-
 @pytest.mark.parametrize(
     ("rule", "options", "field"),
     [
@@ -196,6 +175,9 @@ def test_another_field_is_another_study(tmp_path: Path) -> None:
         ("my_rules:STRICT", {"errors": 2}, "errors"),
         (Oracle, {"errors": 2}, "errors"),
         (3, {}, "rule"),
+        ({}, {}, "rule"),
+        ({"name": "bernstein"}, {}, "rule"),
+        ({"object": None}, {}, "rule"),
     ],
 )
 def test_what_is_no_rule_is_refused(
@@ -218,13 +200,6 @@ def test_a_rule_in_the_place_of_an_algorithm_is_the_papers_with_it(
         assert scenario.algorithms[1].label == "paper, WithinErrors"
 
 
-def test_what_can_not_be_called_is_no_algorithm() -> None:
-    for algorithm in (3, "nowhere:at_all"):
-        with pytest.raises(ConfigError) as refused:
-            Scenario.build(algorithms=[{"algorithm": algorithm}])
-        assert (refused.value.field, refused.value.seen) == ("algorithms.0.algorithm", algorithm)
-
-
 @pytest.mark.parametrize(
     "algorithm",
     [Paper(), Paper(rule=TightBernstein(PowerTheta(1, 0.5))), WithinErrors(2.0)],
@@ -235,20 +210,6 @@ def test_a_result_tells_the_scenario_it_was_made_with(algorithm: object) -> None
     again = Scenario.of_result(simulate(scenario))
     assert again == scenario
     assert simulate(again).mse.equals(simulate(scenario).mse)
-
-
-@pytest.mark.parametrize("rule", [{}, {"name": "bernstein"}, {"object": None}])
-def test_a_table_that_names_no_rule_is_refused(rule: dict[str, object]) -> None:
-    with pytest.raises(ConfigError) as refused:
-        Scenario.build(algorithms=[{"algorithm": "paper", "rule": rule}])
-    assert refused.value.field.endswith("rule")
-
-
-def test_a_baseline_of_ones_own_is_told_one_epsilon_or_refused() -> None:
-    epsilons = [1.0, 2.0] * 20
-    with pytest.raises(ConfigError) as refused:
-        Scenario.build(**SMALL, epsilon_per_agent=epsilons, algorithms=[lambda run: None])
-    assert refused.value.field == "algorithms"
 
 
 class Slotted(ThresholdRule):
@@ -268,13 +229,6 @@ def test_the_identity_of_a_rule_is_all_its_fields_in_one_order() -> None:
     assert plugins.fields_of(Slotted(2.0)) == {"members": ["a", "b", "c"], "width": 2.0}
 
 
-def unsound(threshold: Callable[[Release, Release], Any]) -> ThresholdRule:
-    """A rule with this threshold, whatever it is."""
-    kind = type("Unsound", (ThresholdRule,), {"threshold": lambda _, a, b: threshold(a, b)})
-    rule: ThresholdRule = kind()
-    return rule
-
-
 @pytest.mark.parametrize(
     ("threshold", "text"),
     [
@@ -291,8 +245,8 @@ def test_an_unsound_rule_is_refused_alike_in_agents_and_simulator(
     threshold: Callable[[Release, Release], Any], text: str
 ) -> None:
     for make in (
-        lambda: Paper(rule=unsound(threshold)),
-        lambda: Scenario.build(algorithms=[unsound(threshold)]),
+        lambda: Paper(rule=deciding_by(threshold)),
+        lambda: Scenario.build(algorithms=[deciding_by(threshold)]),
     ):
         with pytest.raises(ConfigError) as refused:
             make()
@@ -347,6 +301,7 @@ def test_rules_that_differ_have_different_identities() -> None:
     """Else a study would resume another's, and neighbours agree on what they do not share."""
     power, log = Bernstein(PowerTheta(3, 0.2)), Bernstein(LogTheta(3, 0.2))
     assert plugins.plain_rule(power) != plugins.plain_rule(log)
+    assert plugins.plain_rule(WithinErrors(2.0)) != plugins.plain_rule(WithinErrors(2.5))
     assert plugins.rule_from(plugins.plain_rule(log), {}) == log
     for theta in (lambda t: 1 / t, partial(min, 2)):
         with pytest.raises(ConfigError) as refused:

@@ -18,9 +18,9 @@ from colme.protocol.events import Effects
 from colme.relay import Relay
 from colme.rules.release import Profile
 from colme.sim.engines.relay.boards import NEVER, Boards, Traffic, hops
-from colme.sim.in_memory import agent_name
 from colme.sim.kernel.releases import most_in, new_plan
 from support.boards import written
+from support.worlds import agent_name
 
 AGENTS = 15
 ROUNDS = 120

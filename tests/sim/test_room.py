@@ -49,22 +49,3 @@ def test_ten_million_agents_are_asked_for_in_no_time(monkeypatch: pytest.MonkeyP
     assert memory(Scenario.build(agents=10_000_000)) > 10 * 2**30
     with pytest.raises(ConfigError, match="even"):
         Scenario.build(agents=9_999_999, graph={"degree": 5})
-
-
-@pytest.mark.parametrize(
-    ("graph", "agents"),
-    [
-        ({"family": "random-regular", "degree": 3}, 9),
-        ({"family": "random-regular", "degree": 9}, 9),
-        ({"family": "erdos-renyi", "degree": 9}, 9),
-        ({"family": "small-world", "degree": 3}, 9),
-        ({"family": "scale-free", "degree": 1}, 9),
-        ({"family": "grid"}, 10),
-        ({"family": "edges", "edges": [(0, 9)]}, 9),
-    ],
-)
-def test_a_graph_that_there_is_not_is_refused_before_it_is_drawn(
-    graph: dict[str, object], agents: int
-) -> None:
-    with pytest.raises(ConfigError):
-        Scenario.build(graph=graph, agents=agents)

@@ -1,6 +1,5 @@
 """The thresholds of edges between unequal agents are those of the rule, however it is asked."""
 
-from dataclasses import dataclass
 from math import inf, sqrt
 
 import numpy as np
@@ -10,6 +9,8 @@ from colme.errors import ConfigError
 from colme.rules.decision import RULES, Oracle, Situation, ThresholdRule
 from colme.rules.release import Profile, Release
 from colme.sim.engines.decisions import PROBED, EdgeThresholds, LooksAtMeans, probe, threshold_table
+from support.own_rule import deciding_by
+from support.refusing import refused
 
 EPSILONS = (0.5, 1.0, 4.0, inf, 1.0)
 PROFILES = [
@@ -18,26 +19,10 @@ PROFILES = [
 ENDS = np.array([(a, b) for a in range(5) for b in range(5) if a != b]).T
 
 
-@dataclass(frozen=True)
-class Scalar(ThresholdRule):
-    """A rule that takes numbers only."""
-
-    def threshold(self, mine: Release, theirs: Release) -> float:
-        return sqrt(mine.variance) + sqrt(theirs.variance) if mine.variance > 0 else 1.0
-
-
-@dataclass(frozen=True)
-class Constant(ThresholdRule):
-    def threshold(self, mine: Release, theirs: Release) -> float:
-        return 0.25
-
-
-@dataclass(frozen=True)
-class LooksLate(ThresholdRule):
-    """It looks at the means from the 50th sample on."""
-
-    def threshold(self, mine: Release, theirs: Release) -> float:
-        return 1.0 if mine.count < 50 else abs(mine.mean)
+SCALAR = deciding_by(
+    lambda mine, theirs: sqrt(mine.variance) + sqrt(theirs.variance) if mine.variance > 0 else 1.0
+)
+"""A rule that takes numbers only."""
 
 
 SITUATION = Situation(agents=5, degree=4, epsilon=1)
@@ -47,7 +32,7 @@ RULES_TO_ASK: dict[str, ThresholdRule] = {
     if kind is not Oracle
     for rule in [kind.tuned(name, SITUATION, {})]
     if isinstance(rule, ThresholdRule)
-} | {"scalar": Scalar(), "constant": Constant()}
+} | {"scalar": SCALAR, "constant": deciding_by(lambda mine, theirs: 0.25)}
 
 
 @pytest.mark.parametrize("rule", RULES_TO_ASK.values(), ids=list(RULES_TO_ASK))
@@ -94,31 +79,30 @@ def test_classes_of_their_own_variance_have_thresholds_of_their_own() -> None:
 
 
 def test_a_rule_that_looks_at_means_at_any_time_is_found_out() -> None:
-    assert len(threshold_table(LooksLate(), PROFILES[0], 49)) == 49
+    """From the 50th sample on."""
+    late = deciding_by(lambda mine, theirs: 1.0 if mine.count < 50 else abs(mine.mean))
+    assert len(threshold_table(late, PROFILES[0], 49)) == 49
     with pytest.raises(LooksAtMeans):
-        threshold_table(LooksLate(), PROFILES[0], 50)
-
-
-@dataclass(frozen=True)
-class LooksAtTheLoud(ThresholdRule):
-    """It looks at means where somebody has hardly any privacy: nobody it is tried on."""
-
-    def threshold(self, mine: Release, theirs: Release) -> float:
-        loud = max(mine.variance, theirs.variance) * mine.count > 1e6
-        return abs(mine.mean - theirs.mean) if loud else 1.0
+        threshold_table(late, PROFILES[0], 50)
 
 
 def test_a_rule_that_looks_too_late_is_told_so() -> None:
+    """At means, where somebody has hardly any privacy: nobody it is tried on."""
+
+    def threshold(mine: Release, theirs: Release) -> float:
+        loud = max(mine.variance, theirs.variance) * mine.count > 1e6
+        return abs(mine.mean - theirs.mean) if loud else 1.0
+
+    rule = deciding_by(threshold, "LooksAtTheLoud")
     quiet = [Profile.bounded(0, 1, epsilon=1 + a) for a in range(PROBED)]
-    probe(LooksAtTheLoud(), quiet)
+    probe(rule, quiet)
     everyone = [*quiet, Profile.bounded(0, 1, epsilon=1e-3)]
     ends = np.array([0]), np.array([PROBED])
-    with pytest.raises(ConfigError) as refused:
-        EdgeThresholds(LooksAtTheLoud(), [everyone], ends, np.zeros((1, 4, 1))).fill(1, 2)
-    assert (refused.value.field, refused.value.seen) == ("rule", "LooksAtTheLoud")
+    with refused(ConfigError, "rule", seen="LooksAtTheLoud"):
+        EdgeThresholds(rule, [everyone], ends, np.zeros((1, 4, 1))).fill(1, 2)
 
 
 def test_probing_many_agents_takes_as_long_as_probing_few() -> None:
     """Pairs of all of them would be more than there is memory for."""
     many = [Profile.bounded(0, 1, epsilon=1 + a / 1000) for a in range(50_000)]
-    probe(Scalar(), many)
+    probe(SCALAR, many)

@@ -14,8 +14,8 @@ from scipy import stats
 from colme.sim.kernel.arrays import LANES, LINES, STEPS, UNIFORM, Origin, aligned
 from colme.sim.kernel.generator import draw, generator_state, new_stream
 from colme.sim.kernel.simd import form_of
-from colme.sim.prepare import Prepared
 from colme.sim.scenario import Scenario
+from colme.sim.simulation import Prepared
 
 LANES = LANES
 FORM = form_of(np.float32, LANES)

@@ -16,10 +16,11 @@ from scipy import stats
 
 from colme.graph import Graph
 from colme.rules.bernstein import simple_threshold
-from colme.rules.consensus import edge_weight, stepped_alpha, theorem_alpha
+from colme.rules.consensus import stepped_alpha, theorem_alpha
 from colme.sim.kernel.arrays import LANES
 from colme.sim.scenario import Scenario
 from colme.sim.simulation import simulate
+from support.worlds import adjacency_of, mixing_matrix
 
 FloatArray = NDArray[np.float64]
 
@@ -51,14 +52,9 @@ def oracle() -> xr.Dataset:
     return simulate(ORACLE).sel(degree=DEGREE)
 
 
-def mixing_matrix(graph: Graph) -> FloatArray:
+def w_of(graph: Graph) -> FloatArray:
     """W of Eq. (2) for accepted sets that hold exactly the neighbours of one's own class."""
-    accepted = [[b for b in graph.neighbours(a) if CLASSES[a] == CLASSES[b]] for a in range(AGENTS)]
-    w = np.zeros((AGENTS, AGENTS))
-    for a, others in enumerate(accepted):
-        for b in others:
-            w[a, b] = edge_weight(1 + len(others), 1 + len(accepted[b]))
-    return w + np.diag(1 - w.sum(axis=1))
+    return mixing_matrix(adjacency_of(graph) & np.equal.outer(CLASSES, CLASSES))
 
 
 @cache
@@ -76,7 +72,7 @@ def expected_mse(algorithm: str, epsilon: float) -> FloatArray:
     truth = np.array(ORACLE.means)[CLASSES]
     graphs = [ORACLE.draw_graph(DEGREE, batch) for batch in range(BATCHES)]
     joined = np.array([graph.component_sizes(CLASSES) > 2 for graph in graphs])
-    eigenvalue, vectors = np.linalg.eigh([mixing_matrix(graph) for graph in graphs])
+    eigenvalue, vectors = np.linalg.eigh([w_of(graph) for graph in graphs])
     shares = (vectors**2 * joined[:, :, None]).sum(axis=1)
     squared_means = (truth**2 * joined).sum()
     variance, covariance = np.zeros((2, *eigenvalue.shape))

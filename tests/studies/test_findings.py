@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from colme.experiment.folder import Arrays
+from colme.experiment.run import Arrays
 from colme.studies.question import StudyQuestion, prepare, recorded
 from colme.studies.result import StudyResult
 from colme.studies.study import StudyExperiment

@@ -9,6 +9,7 @@ import pytest
 from colme.columns import read
 from colme.errors import ConfigError
 from colme.studies.question import Sites, links_of, sites_of
+from support.refusing import refused
 
 DRAWS = np.random.default_rng(5)
 EVEN = {name: DRAWS.uniform(2, 8, 50) for name in "abc"}
@@ -27,9 +28,8 @@ def test_a_site_with_too_few_rows_is_left_out_and_named() -> None:
 
 @pytest.mark.parametrize("values", [{}, {"a": [1.0] * 30}, {"a": [1.0] * 30, "b": [1.0] * 19}])
 def test_one_site_has_nobody_to_learn_from(values: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError) as refused:
+    with refused(ConfigError, "sites"):
         sites(values)
-    assert refused.value.field == "sites"
 
 
 def test_where_rows_were_bad_that_is_told_with_it() -> None:
@@ -104,6 +104,5 @@ def test_edges_are_pairs_of_sites(tmp_path: Path) -> None:
     ],
 )
 def test_edges_that_can_not_be_are_refused(options: dict[str, Any], field: str) -> None:
-    with pytest.raises(ConfigError) as refused:
+    with refused(ConfigError, field):
         links_of(NAMES, [], **({"degree": None, "edges": None} | options))
-    assert refused.value.field == field

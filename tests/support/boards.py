@@ -60,7 +60,6 @@ class Releases:
     squares: bool = False
     due: int = 0
     released: float = 0.0
-    declared: float = 0.0
     stream: Any = field(default_factory=lambda: SimpleNamespace(incarnation=0, blocks=0))
     believed_variance: float = 0.1
 
@@ -74,7 +73,7 @@ class Releases:
         self.stream.blocks += self.due
         self.due = 0
         if noise:
-            self.released, self.declared = noise[-1] / 100, self.profile.sigma2
+            self.released = noise[-1] / 100
 
     def weighed(self) -> Any:
         if self.stream.blocks == 0:
@@ -86,7 +85,7 @@ class Releases:
             past_count=0,
             past_draws=0,
             mean=self.released,
-            variance=self.declared,
+            variance=self.profile.sigma2,
             square=None,
         )
 
@@ -132,13 +131,23 @@ def heard(peer: str, message: Any) -> Received:
     return Received(peer, message)
 
 
-def released(me: BoardExchange, own: Releases, number: int, draw: int) -> Record:
-    """My record after one block more."""
-    own.due = 1
-    me.step(Begin(number, (draw,)))
+def own_of(me: BoardExchange) -> Releases:
+    """What stands in for its own data."""
+    return cast(Releases, me._own)
+
+
+def record_of(me: BoardExchange) -> Record:
+    """My newest record."""
     mine = me.board.get(me.origin)
     assert isinstance(mine, Record)
     return mine
+
+
+def released(me: BoardExchange, number: int, draw: int) -> Record:
+    """My record after one block more."""
+    own_of(me).due = 1
+    me.step(Begin(number, (draw,)))
+    return record_of(me)
 
 
 def sent_records(effects: Effects) -> dict[str, tuple[Entry, ...]]:
@@ -159,24 +168,15 @@ NOTHING_HELD = DigestMessage(page=Page(after="", last=LAST_ORIGIN, heads=()), an
 """The answer of somebody whose board is empty: a restored agent may go on."""
 
 
-@dataclass
-class Flight:
-    """A message on its way."""
-
-    sender: str
-    receiver: str
-    message: Any
+Flight = tuple[str, str, Any]
+"""A message on its way: who sent it, to whom, and what it says."""
 
 
 class World:
     """Agents on a graph, with messages that a test may lose, repeat and bring out of order."""
 
     def __init__(self, graph: Mapping[str, Iterable[str]], **options: Any) -> None:
-        self.own = {name: Releases() for name in graph}
-        self.agents = {
-            name: exchange(name, peers, own=self.own[name], **options)
-            for name, peers in graph.items()
-        }
+        self.agents = {name: exchange(name, peers, **options) for name, peers in graph.items()}
         self.edges = [(name, peer) for name, peers in graph.items() for peer in peers]
         self.in_flight: deque[Flight] = deque()
         self.round = 0
@@ -185,16 +185,17 @@ class World:
     def tick(self, name: str, noise: tuple[int, ...] = ()) -> Effects:
         """One agent's tick; each draw is a block."""
         self.round += 1
-        self.own[name].due = len(noise)
+        own_of(self.agents[name]).due = len(noise)
         effects = self.agents[name].step(Begin(self.round, noise))
         for receiver, message in effects.send:
             self.sent.append(message)
-            self.in_flight.append(Flight(name, receiver, message))
+            self.in_flight.append((name, receiver, message))
         return effects
 
     def deliver(self, flight: Flight) -> None:
         """Bring one message, which may have been brought before."""
-        self.agents[flight.receiver].step(heard(flight.sender, flight.message))
+        sender, receiver, message = flight
+        self.agents[receiver].step(heard(sender, message))
 
     def reconnect(self) -> None:
         """All that was on its way is lost, and everybody finds everybody back."""
@@ -213,6 +214,12 @@ class World:
                 self.deliver(self.in_flight.popleft())
         raise AssertionError(f"still talking after {ticks} ticks")
 
-    def boards(self) -> list[dict[str, bytes]]:
-        """What each agent's board says."""
+    def settled(self) -> list[dict[str, bytes]]:
+        """What each agent's board says once all are connected again and nothing is sent any more.
+
+        That takes a digest, its answer and the records, and then one hop at a time; twice where a
+        proof changes.
+        """
+        self.reconnect()
+        self.until_quiet(2 * len(self.agents) + 4)
         return [contents(agent.board) for agent in self.agents.values()]

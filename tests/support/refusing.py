@@ -13,10 +13,14 @@ E = TypeVar("E", bound=ColmeError)
 
 @contextmanager
 def refused(
-    kind: type[E], field: str | None = None, **attributes: object
+    kind: type[E], field: str | None = None, *, words: str = "", **attributes: object
 ) -> Iterator[pytest.ExceptionInfo[E]]:
-    """Expect an error of this type about this field, with these attributes (`seen`, `reason`)."""
+    """Expect an error of this type about this field, with these attributes (`seen`, `reason`).
+
+    `words` are a part of its text, for errors that people are to understand.
+    """
     with pytest.raises(kind) as caught:
         yield caught
     expected = attributes if field is None else {"field": field, **attributes}
     assert {name: getattr(caught.value, name) for name in expected} == expected, caught.value
+    assert words in str(caught.value)

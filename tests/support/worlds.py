@@ -10,10 +10,9 @@ from colme.network import Network
 from colme.protocol.agent import Agent
 from colme.protocol.rounds.paper import Paper
 from colme.protocol.settings import Settings
-from colme.rules.consensus import AlphaSchedule, stepped_alpha
+from colme.rules.consensus import AlphaSchedule, edge_weight, stepped_alpha
 from colme.rules.decision import DecisionRule
 from colme.rules.release import Profile
-from colme.sim.in_memory import agent_name
 from support.algorithm1 import BoolArray, FloatArray
 
 
@@ -53,11 +52,34 @@ class Script:
         return self.draws * self._step
 
 
+def agent_name(agent: int) -> str:
+    """The name of agent number a; names sort as numbers do, up to a million agents."""
+    return f"{agent:06d}"
+
+
+def estimates(network: Network) -> FloatArray:
+    """What each agent answers now."""
+    return np.array([agent.estimate.value for agent in network.agents.values()])
+
+
 def adjacency_of(graph: Graph) -> BoolArray:
     matrix = np.zeros((graph.agents, graph.agents), dtype=bool)
     for a in range(graph.agents):
         matrix[a, graph.neighbours(a)] = True
     return matrix
+
+
+def accepted_in(network: Network) -> BoolArray:
+    """Who accepts whom."""
+    names = list(network.agents)
+    return np.array([[b in one.accepted for b in names] for one in network.agents.values()])
+
+
+def mixing_matrix(used: BoolArray) -> FloatArray:
+    """W of Eq. (2) where these edges are used."""
+    size = 1 + used.sum(axis=1)
+    w = np.array([[edge_weight(a, b) for b in size] for a in size]) * used
+    return w + np.diag(1 - w.sum(axis=1))
 
 
 def join(

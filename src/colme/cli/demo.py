@@ -28,7 +28,7 @@ def demo(
     Real agents exchange real messages in memory, with the recommended algorithm. Each agent sees
     its own samples and the releases of others, nothing else.
     """
-    from colme.experiment.folder import require_writable
+    from colme.experiment.run import require_writable
     from colme.report import curves
     from colme.rules.release import Profile
     from colme.sim.demonstration import AGENTS, demonstrate

@@ -57,7 +57,7 @@ def plan(
     import numpy as np
 
     from colme.algorithms import resolved
-    from colme.experiment.folder import require_writable
+    from colme.experiment.run import require_writable
     from colme.plan.forecast import forecast
     from colme.plan.question import AlgorithmName, Question
     from colme.sim.graphs import random_component_sizes

@@ -37,13 +37,13 @@ def plot(
     `--quantity class_mse --over-local` shows who is harmed: above 1, a class has a smaller error
     alone. For other axes, a part of a result or another size use colme.report.drawing in Python.
     """
-    from colme.experiment import folder as folders
+    from colme.experiment.run import add_files, refuse_unfinished, require_writable
     from colme.report import curves
     from colme.report.drawing import Drawing, draw
     from colme.sim.results import load
 
     if result.is_dir():
-        folders.refuse_unfinished(result)
+        refuse_unfinished(result)
     dataset = load(result)
     drawing = Drawing(
         quantity=quantity,
@@ -52,9 +52,9 @@ def plot(
         epsilons=None if epsilon is None else numbers("--epsilon", epsilon),
     )
     folder = out or (result if result.is_dir() else result.parent)
-    folders.require_writable(folder)
+    require_writable(folder)
     paths = curves.save(draw(dataset, drawing), folder, drawing.name)
-    folders.add_files(folder, paths)
+    add_files(folder, paths)
     for path in paths:
         typer.echo(path)
 

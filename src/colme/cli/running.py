@@ -85,8 +85,7 @@ def run_shown(
     cluster: str | None = None,
 ) -> "RunResult[Any]":
     """Run an experiment with a sign of progress, on what was asked for."""
-    from colme.experiment.progress import progress
-    from colme.experiment.run import Interrupted, run
+    from colme.experiment.run import Interrupted, progress, run
 
     given = {"--threads": threads, "--workers": workers, "--cluster": cluster}
     chosen = [name for name, value in given.items() if value is not None]

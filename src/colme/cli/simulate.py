@@ -76,7 +76,7 @@ def simulate(
     random graph of degree 5, uniform data, 1,000 rounds, 32 runs.
     """
     from colme import plugins
-    from colme.experiment.folder import require_writable
+    from colme.experiment.run import require_writable
     from colme.sim.figures import PRESETS
     from colme.sim.results import RESULT, SummaryRow
     from colme.sim.scenario import Scenario

@@ -13,32 +13,273 @@ has the same bits on one thread, many threads, other processes, or after an inte
     experiment.save(result)                               # first the files,
     folder.finish()                                       # then the parts are removed
 
+The output folder belongs to one experiment, so that no figure stands beside data that it does not
+show::
+
+    asked.json             the identity of the experiment and, once it is finished, its files
+    unfinished-<digest>/   a file for each finished part, until all files are written
+
+1. `Folder.claim` compares identities. They cover the contents of all that an experiment reads, so
+   that an edited table, edge file or rule is another experiment. Another one is refused.
+2. Each part is saved as it is finished, whole or not at all, and found by the same command later.
+3. `Folder.finish` is called when all files are written. It lists them in asked.json, and only then
+   removes the parts: a full disk at the end loses none of them.
+
 Simulations (`sim.simulation`), studies of rows (`studies.study`) and the explorer's curves are
 experiments. `Several` makes one of many, such as the two data sets of a figure.
 """
 
+import hashlib
+import io
+import json
 import os
+import sys
 import threading
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from shutil import rmtree
+from time import monotonic
+from typing import Any, Generic, Self, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from colme import __version__
 from colme.errors import ConfigError
-from colme.experiment.folder import Arrays, Folder
 from colme.experiment.workers import compute_sent, packed
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")
 
+LINE_EVERY = 10.0
+"""Seconds between two lines of progress, where there is no terminal."""
+
 Report = Callable[[int], None]
 """Is told how much work has been done since it was called last. If it raises, all ends."""
 
 
-def _silent(_: int) -> None:
-    pass
+def silent(_: int) -> None:
+    """Report to nobody."""
+
+
+Arrays = Mapping[str, NDArray[np.float64]]
+"""Arrays of a finished part, by name."""
+
+ASKED = "asked.json"
+UNFINISHED = "unfinished-"
+
+DIGEST = hashlib.sha256().digest_size
+"""Bytes at the start of a part's file: a hash of the others, so that any damage shows."""
+
+MOST_NAMED = 4
+"""Fields that an error names, if two experiments differ in more."""
+LONGEST = 40
+"""Characters of a value that an error shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A folder that holds nothing of another experiment."""
+
+    out: Path
+    identity: Mapping[str, Any]
+    files: tuple[Path, ...] = ()
+    """All files of the experiment if it was finished here before; else none."""
+
+    @classmethod
+    def claim(
+        cls,
+        out: Path | str,
+        identity: Mapping[str, Any],
+        *,
+        results: Iterable[str],
+        force: bool = False,
+    ) -> Self:
+        """Take a folder for an experiment.
+
+        Parameters
+        ----------
+        identity
+            Plain data that covers all that the numbers depend on.
+        results
+            Names of files that the experiment writes.
+        force
+            Remove what another experiment left there, and what this one did if it is finished.
+
+        Raises
+        ------
+        ConfigError
+            If the folder can't be written to, or belongs to another experiment.
+        """
+        out = Path(out)
+        # As it will be read again: a tuple comes back as a list.
+        identity = json.loads(json.dumps({"version": __version__, **identity}))
+        require_writable(out)
+        known = _read(out)
+        if known is None:
+            there = tuple(out / name for name in results if (out / name).exists())
+            strange = f"with {there[0].name} in it, and not what was asked for it" if there else ""
+        else:
+            there = known.files
+            differences = list(_differences(known.identity, identity))
+            strange = f"of another experiment: {_listed(differences)}" if differences else ""
+        if strange and not force:
+            raise ConfigError("--out", f"{out}, {strange}", _REMEDY)
+        if known is None or strange or (force and there):
+            _remove(out, there)
+        elif there and all(path.exists() for path in there):
+            return cls(out, identity, there)
+        claimed = cls(out, identity)
+        _write(claimed)
+        return claimed
+
+    @property
+    def parts(self) -> Path:
+        """Folder of the finished parts. No other experiment and no other version has its name."""
+        everything = json.dumps(self.identity, sort_keys=True).encode()
+        return self.out / f"{UNFINISHED}{hashlib.sha256(everything).hexdigest()[:16]}"
+
+    def load(self, name: str) -> Arrays | None:
+        """Return a finished part; None if it is not there or damaged."""
+        path = self.parts / f"{name}.part"
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise ConfigError("--out", str(path), f"a file to read ({error.strerror})") from None
+        digest, packed = content[:DIGEST], content[DIGEST:]
+        if hashlib.sha256(packed).digest() != digest:
+            # The same text for every part: it is shown once.
+            warnings.warn(f"{self.parts}: damaged parts are computed again", stacklevel=1)
+            return None
+        with np.load(io.BytesIO(packed)) as arrays:
+            return dict(arrays)
+
+    def save(self, name: str, arrays: Arrays) -> None:
+        """Store a finished part; the file appears whole or not at all."""
+        packed = io.BytesIO()
+        np.savez(packed, allow_pickle=False, **arrays)
+        partial = self.parts / f"{name}.partial"
+        try:
+            self.parts.mkdir(parents=True, exist_ok=True)
+            with partial.open("wb") as file:
+                file.write(hashlib.sha256(packed.getbuffer()).digest())
+                file.write(packed.getbuffer())
+            partial.replace(self.parts / f"{name}.part")
+        except OSError as error:
+            seen = f"{self.parts}, where a part can't be written ({error.strerror})"
+            expected = "room, then the same command: finished parts are stored"
+            raise ConfigError("--out", seen, expected) from None
+
+    def finish(self, files: Iterable[Path]) -> None:
+        """Note that these files are all there, then remove the parts: in this order, never before.
+
+        Parts are all that is left of hours if the disk is full at the end.
+        """
+        _write(replace(self, files=tuple(files)))
+        if self.parts.is_dir():
+            rmtree(self.parts)
+
+
+def finished_parts(out: Path) -> int:
+    """Count finished parts in a folder whose experiment is not finished."""
+    return len(list(out.glob(f"{UNFINISHED}*/*.part")))
+
+
+def require_writable(out: Path) -> None:
+    """Make the folder, and make sure that it can be written to, before anything is computed."""
+    probe = out / ".writable"
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise ConfigError("--out", str(out), f"a folder to write to ({error.strerror})") from None
+
+
+def add_files(out: Path, files: Iterable[Path]) -> None:
+    """Note what was drawn from a finished experiment; elsewhere, note nothing."""
+    known = _read(out)
+    if known is not None and known.files:
+        every = dict.fromkeys([*known.files, *(out / path.name for path in files)])
+        _write(replace(known, files=tuple(every)))
+
+
+def refuse_unfinished(out: Path) -> None:
+    """Raise a ConfigError if an experiment has begun in this folder and is not finished."""
+    known = _read(out)
+    begun = any(out.glob(f"{UNFINISHED}*")) if known is None else not known.files
+    if begun:
+        seen = f"{out}, which is not finished ({finished_parts(out)} parts are)"
+        raise ConfigError("result", seen, "the command that began it once more: it goes on")
+
+
+_REMEDY = "another folder, or --force to replace what is there"
+
+
+def _read(out: Path) -> Folder | None:
+    """Return what asked.json says; None if there is none."""
+    try:
+        content = json.loads((out / ASKED).read_text(encoding="utf-8"))
+        files = tuple(out / str(name) for name in content["files"])
+        return Folder(out, dict(content["asked"]), files)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError):
+        return Folder(out, {})  # Nothing can be compared, so it is another experiment's.
+
+
+def _write(known: Folder) -> None:
+    """Write asked.json, whole or not at all."""
+    partial = known.out / f"{ASKED}.partial"
+    content = {"asked": known.identity, "files": [path.name for path in known.files]}
+    partial.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    partial.replace(known.out / ASKED)
+
+
+def _remove(out: Path, files: Iterable[Path]) -> None:
+    """Remove files of this folder alone, whatever a name says, and unfinished parts."""
+    for path in files:
+        (out / path.name).unlink(missing_ok=True)
+    for folder in out.glob(f"{UNFINISHED}*"):
+        rmtree(folder)
+
+
+def _differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> Iterator[str]:
+    before, now = dict(_flat("", there)), dict(_flat("", here))
+    for field in dict.fromkeys([*before, *now]):
+        if before.get(field) != now.get(field):
+            yield f"{field} {_short(before.get(field))} there, {_short(now.get(field))} here"
+
+
+def _flat(place: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield fields with their paths, those of tables in a list included."""
+    tables = isinstance(value, list) and any(isinstance(one, dict) for one in value)
+    if isinstance(value, Mapping) or tables:
+        items = enumerate(value) if tables else value.items()
+        for name, one in items:
+            yield from _flat(f"{place}.{name}" if place else str(name), one)
+    else:
+        yield place, value
+
+
+def _short(value: Any) -> str:
+    text = "none" if value is None else json.dumps(value).replace('"', "")
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+
+
+def _listed(differences: list[str]) -> str:
+    more = len(differences) - MOST_NAMED
+    return "; ".join(differences[:MOST_NAMED]) + (f"; and {more} more" if more > 0 else "")
 
 
 class Experiment(ABC, Generic[Part, Result]):
@@ -68,7 +309,7 @@ class Experiment(ABC, Generic[Part, Result]):
         """Return how much a part counts for in progress."""
 
     @abstractmethod
-    def compute(self, part: Part, report: Report = _silent, *, threads: int = 1) -> Arrays:
+    def compute(self, part: Part, report: Report = silent, *, threads: int = 1) -> Arrays:
         """Compute one part, with as many threads as given, and report work as it is done."""
 
     @abstractmethod
@@ -114,7 +355,7 @@ def run(
     force: bool = False,
     threads: int | None = None,
     executor: Executor | None = None,
-    report: Report = _silent,
+    report: Report = silent,
     finished: Callable[[Sequence[Arrays]], None] | None = None,
 ) -> RunResult[Result]:
     """Compute all parts, combine them, and save the result.
@@ -184,7 +425,7 @@ def _computed(
 
     def take(part: Part, arrays: Arrays) -> None:
         if folder:
-            _store(folder, experiment.name(part), arrays)
+            folder.save(experiment.name(part), arrays)
         done[part] = arrays
         if finished:
             finished([done[one] for one in parts if one in done])
@@ -257,19 +498,10 @@ def _on_executor(
             future.cancel()
 
 
-def _store(folder: Folder, name: str, arrays: Arrays) -> None:
-    try:
-        folder.save(name, arrays)
-    except OSError as error:
-        seen = f"{folder.parts}, where a part can't be written ({error.strerror})"
-        expected = "room, then the same command: finished parts are stored"
-        raise ConfigError("--out", seen, expected) from None
-
-
 def _what_is_stored(folder: Folder | None) -> str:
     if folder is None:
         return "interrupted; without --out nothing is stored"
-    parts = len(list(folder.parts.glob("*.part")))
+    parts = finished_parts(folder.out)
     if parts == 0:
         return "interrupted; nothing is stored, as no part was finished yet"
     return f"interrupted; {parts} finished parts are stored: the same command goes on from there"
@@ -281,27 +513,22 @@ class Several(Experiment[tuple[str, Any], dict[str, Any]]):
     Parameters
     ----------
     experiments
-        By name. Names are those of their results.
-    save, load
-        Write all results into a folder and return the paths; read them again.
-    files
-        Names of the files that `load` needs.
+        By name. Names are those of their results; their files have different names.
+    draw
+        Writes what is made of all results, such as a figure, into a folder, and returns the paths.
     """
 
     def __init__(
         self,
         experiments: Mapping[str, Experiment[Any, Any]],
-        *,
-        save: Callable[[dict[str, Any], Path], list[Path]],
-        load: Callable[[Path], dict[str, Any]],
-        files: Sequence[str],
+        draw: Callable[[dict[str, Any], Path], list[Path]],
     ) -> None:
-        self.experiments, self.files = experiments, files
-        self._save, self._load = save, load
+        self.experiments, self._draw = experiments, draw
+        self.files = [name for one in experiments.values() for name in one.files]
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what only the process that saves needs: it may not be importable elsewhere."""
-        return {"experiments": self.experiments, "files": self.files, "_save": None, "_load": None}
+        return self.__dict__ | {"_draw": None}
 
     def identity(self) -> Mapping[str, Any]:
         """Return the identities of all, by name."""
@@ -324,7 +551,7 @@ class Several(Experiment[tuple[str, Any], dict[str, Any]]):
         return max(one.memory_of_part() for one in self.experiments.values())
 
     def compute(
-        self, part: tuple[str, Any], report: Report = _silent, *, threads: int = 1
+        self, part: tuple[str, Any], report: Report = silent, *, threads: int = 1
     ) -> Arrays:
         """Compute a part of one experiment."""
         return self.experiments[part[0]].compute(part[1], report, threads=threads)
@@ -338,9 +565,77 @@ class Several(Experiment[tuple[str, Any], dict[str, Any]]):
         }
 
     def save(self, result: dict[str, Any], out: Path) -> list[Path]:
-        """Write all results."""
-        return self._save(result, out)
+        """Write all results, and what is drawn of them."""
+        saved = [one.save(result[name], out) for name, one in self.experiments.items()]
+        return [*chain(*saved), *self._draw(result, out)]
 
     def load(self, out: Path) -> dict[str, Any]:
         """Read all results."""
-        return self._load(out)
+        return {name: one.load(out) for name, one in self.experiments.items()}
+
+
+def in_notebook() -> bool:
+    """Return whether Python runs behind a notebook."""
+    ipython = sys.modules.get("IPython")  # what is not imported is not running
+    shell = ipython.get_ipython() if ipython else None
+    return getattr(shell, "kernel", None) is not None
+
+
+@contextmanager
+def progress(label: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Show progress on standard error, from the start on: preparing and compiling count too."""
+    shown = in_notebook() or sys.stderr.isatty()
+    with _bar(label, total) if shown else _lines(label, total) as report:
+        yield report
+
+
+@contextmanager
+def _bar(label: str, total: int) -> Iterator[Callable[[int], None]]:
+    with Progress(
+        TextColumn("{task.description}", markup=False),  # a name of a user
+        BarColumn(),
+        TextColumn("{task.percentage:3.0f}%"),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(compact=True, elapsed_when_finished=True),
+        console=None if in_notebook() else Console(stderr=True),
+        transient=True,
+    ) as bar:
+        task = bar.add_task(label, total=total, rate="preparing")
+
+        def report(done: int) -> None:
+            bar.advance(task, done)
+            speed = bar.tasks[task].speed
+            if speed:
+                bar.update(task, rate=f"{speed:,.0f} run-rounds/s")
+
+        yield report
+
+
+@contextmanager
+def _lines(label: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Print from a thread of its own: there is news also while nothing is reported."""
+    done, began, over = [0], monotonic(), threading.Event()
+
+    def tell() -> None:
+        while not over.wait(LINE_EVERY):
+            text = progress_line(label, done[0], total, monotonic() - began)
+            print(text, file=sys.stderr, flush=True)
+
+    def report(work: int) -> None:
+        done[0] += work
+
+    teller = threading.Thread(target=tell, daemon=True)
+    teller.start()
+    try:
+        yield report
+    finally:
+        over.set()
+        teller.join()
+
+
+def progress_line(label: str, done: int, total: int, seconds: float) -> str:
+    """Return the text that is printed after so many seconds."""
+    if done == 0:
+        return f"{label}: preparing, {seconds:,.0f} s so far"
+    left = seconds * (total - done) / done
+    return f"{label}: {done / total:.0%} after {seconds:,.0f} s, about {left:,.0f} s to go"

@@ -26,7 +26,6 @@ from typing import Any
 
 from colme import plugins
 from colme.errors import ConfigError
-from colme.experiment.folder import Arrays
 
 PACKAGES = ("colme", "numpy", "numba", "scipy")
 """Packages whose versions decide about bits."""
@@ -94,10 +93,9 @@ class _Pickler(pickle.Pickler):
         return NotImplemented
 
 
-def compute_sent(sent: Packed, part: Any) -> Arrays:
-    """Compute a part in a worker."""
-    arrays: Arrays = _unpacked(sent).compute(part)
-    return arrays
+def compute_sent(sent: Packed, part: Any) -> Any:
+    """Compute a part in a worker, and return its arrays."""
+    return _unpacked(sent).compute(part)
 
 
 @lru_cache(maxsize=2)

@@ -14,8 +14,7 @@ import numpy as np
 
 from colme.config import validated
 from colme.errors import ColmeError, ConfigError
-from colme.experiment.folder import Arrays
-from colme.experiment.run import run
+from colme.experiment.run import Arrays, run
 from colme.experiment.statistics import BatchMean, FloatArray
 from colme.explore.choices import Choices, fitted
 from colme.explore.society import MOST_ROUNDS, Belief, Letter, Society

@@ -1,16 +1,16 @@
 """Forty-eight agents in memory: what they answer together, alone, and with all raw data at hand."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from colme.experiment.statistics import FloatArray
 from colme.graph import IntArray
 from colme.network import Network
 from colme.privacy.mechanism import SeededLaplace
 from colme.rules.release import Profile
 from colme.sim.graphs import random_classes, random_regular
-from colme.sim.in_memory import FloatArray, agent_name, run_round
 
 AGENTS = 48
 DEGREE = 4
@@ -50,18 +50,18 @@ def demonstrate(rounds: int, steps: Iterable[int], *, epsilon: float, seed: int)
     generator = np.random.default_rng(seed)
     graph = random_regular(AGENTS, DEGREE, generator)
     truth = np.asarray(MEANS)[random_classes(AGENTS, len(MEANS), generator)]
-    network = Network.of_equals(
-        {
-            agent_name(a): [agent_name(b) for b in graph.neighbours(a).tolist()]
-            for a in range(AGENTS)
-        },
+    # Boards are in the order of names, so these sort as numbers do.
+    names = tuple(f"{a:06d}" for a in range(AGENTS))
+    network = Network.from_graph(
+        replace(graph, labels=names),
         profile=Profile.bounded(0, 1, epsilon=epsilon),
         noise=SeededLaplace(generator),
     )
     asked = np.unique(np.rint(np.geomspace(min(FIRST, rounds), rounds, ASKED)).astype(np.int64))
     together, local = [], []
     for t in steps:
-        run_round(network, truth + generator.uniform(-HALF_RANGE, HALF_RANGE, AGENTS))
+        samples = truth + generator.uniform(-HALF_RANGE, HALF_RANGE, AGENTS)
+        network.run_round(samples.tolist())
         if t in asked:
             answers = [agent.estimate for agent in network.agents.values()]
             together.append([one.value for one in answers])

@@ -116,15 +116,6 @@ class Family(Table):
         """A graph of this family."""
         raise NotImplementedError
 
-    @property
-    def contents(self) -> Sequence[tuple[int, int]] | None:
-        """Edges in the file that it reads; None if it reads no file."""
-        return None
-
-    def with_file_read(self) -> Self:
-        """Return the same family, without a file."""
-        return self
-
     def names(self, agents: int) -> list[int] | list[str]:
         """What the agents are called, in order."""
         return list(range(agents))
@@ -274,13 +265,13 @@ class Listed(Family):
         return self
 
     @property
-    def contents(self) -> Sequence[tuple[int, int]] | None:
-        """Edges in the file."""
-        return self._read
+    def contents(self) -> Sequence[tuple[int, int]]:
+        """Edges of the list or the file."""
+        return self._read or self.edges or []
 
     def mean_degree(self, agents: int, degree: int) -> float:
         """As the edges have it."""
-        return 2 * len(self._read or self.edges or []) / agents
+        return 2 * len(self.contents) / agents
 
     def check(self, agents: int, degree: int) -> None:
         """Whether all edges are between two of these agents."""
@@ -291,13 +282,7 @@ class Listed(Family):
         if self.labels is not None and len(set(self.labels)) != agents:
             seen = f"{len(set(self.labels))} different ones"
             raise ConfigError("graph.labels", seen, f"one for each of the {agents} agents")
-        return Graph.from_edges(self._read or self.edges or [], agents)
-
-    def with_file_read(self) -> Self:
-        """As a list of edges."""
-        if self._read is None:
-            return self
-        return type(self)(family="edges", edges=self._read, labels=self.labels)
+        return Graph.from_edges(self.contents, agents)
 
     def names(self, agents: int) -> list[int] | list[str]:
         """As their labels say."""

@@ -16,14 +16,11 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 
 from colme import __version__
 from colme.errors import ConfigError, one_of
 from colme.privacy.words import level
-from colme.sim import keep as kept
-from colme.sim.keep import Keep
-from colme.sim.measures import QUANTITIES, AllRuns, Measure, averaged
+from colme.sim.measures import AllRuns, Keep, Measure, quantities
 from colme.sim.scenario import Scenario
 
 RESULT = "result.nc"
@@ -44,7 +41,6 @@ _SUMMED_UP = ["mse", "mse_se", "mse_alone", "mse_ideal"]
 
 def as_dataset(
     scenario: Scenario,
-    rounds: NDArray[np.int64],
     degrees: Sequence[float],
     all_runs: AllRuns,
     keep: Keep = frozenset(),
@@ -52,19 +48,26 @@ def as_dataset(
 ) -> xr.Dataset:
     """Label what was measured."""
     epsilons = scenario.epsilon if scenario.epsilon_per_agent is None else [np.nan]
-    more = (pair for one in measures for pair in averaged(one.name, one.name, one.description))
+    coords: dict[str, Any] = {
+        "algorithm": [algorithm.label for algorithm in scenario.algorithms],
+        "epsilon": np.asarray(epsilons, dtype=np.float64),
+        "degree": np.asarray(degrees, dtype=np.float64),
+        "t": all_runs.recorded.astype(np.int64),
+    }
+    if "agents" in keep:
+        coords["agent"] = list(scenario.graph.names(scenario.agents))
+    if "classes" in keep:
+        coords["class_number"] = np.arange(len(scenario.class_means))
+        coords["class_mean"] = "class_number", list(scenario.class_means)
+    if "runs" in keep:
+        coords["run"] = np.arange(scenario.runs)
     dataset = xr.Dataset(
         {
             one.name: (one.dims, one.of(all_runs), {"description": one.description})
-            for one in (*QUANTITIES, *more)
+            for one in quantities(keep, measures)
         },
-        coords={
-            "algorithm": [algorithm.label for algorithm in scenario.algorithms],
-            "epsilon": np.asarray(epsilons, dtype=np.float64),
-            "degree": np.asarray(degrees, dtype=np.float64),
-            "t": rounds,
-        },
-        attrs={
+        coords,
+        {
             "title": "colme simulation",
             "colme_version": __version__,
             "scenario": scenario.model_dump_json(),
@@ -76,10 +79,7 @@ def as_dataset(
     dataset["epsilon"].attrs["description"] = (
         "privacy of each sample: pure epsilon-DP, event level, replace-one"
     )
-    kept.add_to(dataset, keep, all_runs, scenario.graph.names(scenario.agents))
-    if "classes" in keep:
-        dataset.coords["class_mean"] = "class_number", list(scenario.class_means)
-    return dataset
+    return dataset.set_coords([name for name in ("answered", "class_of") if name in dataset])
 
 
 def save(dataset: xr.Dataset, path: Path | str) -> None:
@@ -184,21 +184,18 @@ class Accessor:
     def summary(self) -> list[SummaryRow]:
         """A row for each algorithm, epsilon and degree, after the last round."""
         end = self._result[_SUMMED_UP].isel(t=-1)
-        rows = []
-        for place in np.ndindex(end.mse.transpose(*_CELL).shape):
-            cell = end.isel(dict(zip(_CELL, place, strict=True)))
-            rows.append(
-                SummaryRow(
-                    algorithm=str(cell.algorithm.values),
-                    epsilon=float(cell.epsilon),
-                    degree=float(cell.degree),
-                    mse=float(cell.mse),
-                    standard_error=float(cell.mse_se),
-                    over_local=float(cell.mse / cell.mse_alone),
-                    over_ideal=float(cell.mse / cell.mse_ideal),
-                )
+        return [
+            SummaryRow(
+                algorithm=cell.algorithm,
+                epsilon=cell.epsilon,
+                degree=cell.degree,
+                mse=cell.mse,
+                standard_error=cell.mse_se,
+                over_local=cell.mse / cell.mse_alone,
+                over_ideal=cell.mse / cell.mse_ideal,
             )
-        return rows
+            for cell in end.to_dataframe(dim_order=_CELL).reset_index().itertuples()
+        ]
 
     def table(self, of: str = "averages") -> Any:
         """Return a pandas DataFrame: a row for each place, a column for each quantity.
@@ -207,10 +204,9 @@ class Accessor:
         """
         if of not in TABLES:
             raise ConfigError("of", of, one_of(of, list(TABLES)))
-        more = set(TABLES[of])
-        own = {dim for dims in TABLES.values() for dim in dims}
         variables = self._result.data_vars.items()
-        chosen = [name for name, one in variables if own & {*one.dims} == more]
+        own = {*TABLES[of]}
+        chosen = [name for name, one in variables if {*one.dims} - {*_CELL, "t"} == own]
         if not chosen:
             kinds = "agents,runs" if of == "answers" else of
             raise ConfigError("of", of, f"a result for which they were kept: keep={kinds}")

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from colme.experiment.folder import Arrays
+from colme.experiment.run import Arrays
 from colme.experiment.statistics import BatchMean
 from colme.graph import IntArray
 from colme.studies.question import FloatArray, StudyQuestion, fed_rows, recorded

@@ -30,7 +30,7 @@ from colme.studies.question import ASKED, StudyQuestion
 
 PAGE, OBJECT, SITES, CURVES = "study.html", "study.json", "sites.csv", "curves.csv"
 FIGURE = "study.svg"
-FILES = (PAGE, OBJECT, SITES, CURVES, FIGURE)
+FILES: tuple[str, ...] = (PAGE, OBJECT, SITES, CURVES, FIGURE)
 """Files of a study, in the order in which they are listed."""
 
 TITLE = "How much would each site gain by collaborating?"

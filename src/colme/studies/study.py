@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 
 from colme import plugins
-from colme.experiment.folder import Arrays
-from colme.experiment.run import Experiment, Report, run
+from colme.experiment.run import Arrays, Experiment, Report, run
 from colme.experiment.streams import RandomStream, generator
 from colme.graph import IntArray
-from colme.sim.batch import Batch
+from colme.sim.batch import Batch, runs_of_a_graph
 from colme.sim.engines import (
     AlgorithmTable,
     Engine,
@@ -27,7 +26,6 @@ from colme.sim.engines import (
     World,
 )
 from colme.sim.kernel.simd import form_of
-from colme.sim.prepare import runs_of_a_graph
 from colme.studies import MIN_SAMPLES
 from colme.studies.feeds import FEEDS, SiteFeed
 from colme.studies.findings import findings

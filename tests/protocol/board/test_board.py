@@ -1,8 +1,9 @@
 """A board: a sample that is the same everywhere, and digests that find out who lacks what."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -155,22 +156,27 @@ def test_two_sides_of_one_contradiction_find_it_out() -> None:
     assert me.lacking(page) == me.wanting(page) == [origin("a")]
 
 
-def test_pages_and_batches_are_valid_by_construction() -> None:
-    head = Head(origin=origin("a"))
-    with refused(MessageError, "heads"):
-        Page(after="", last=LAST_ORIGIN, heads=(head, head))
-    with refused(MessageError, "heads"):
-        Page(after="", last=LAST_ORIGIN, heads=(head,) * (PAGE + 1))
-    whole = Page(after="", last=LAST_ORIGIN, heads=())
-    for field, text in (("after", "x"), ("last", ""), ("last", LAST_ORIGIN.upper())):
-        with refused(MessageError, field, seen=text):
-            replace(whole, **{field: text})  # type: ignore[arg-type]
-    with refused(MessageError, "sequence"):
-        Head(origin=origin("a"), sequence=-1)
-    with refused(MessageError, "fingerprint"):
-        Head(origin=origin("a"), fingerprint=b"")
-    with refused(MessageError, "entries"):
-        RecordsMessage((written("a"), written("a", sequence=2)))
-    for count in (0, LARGEST_BATCH + 1):
-        with refused(MessageError, "entries"):
-            RecordsMessage((written("a"),) * count)
+HEAD = Head(origin=origin("a"))
+WHOLE = Page(after="", last=LAST_ORIGIN, heads=())
+
+
+@pytest.mark.parametrize(
+    ("build", "field"),
+    [
+        (lambda: replace(WHOLE, heads=(HEAD, HEAD)), "heads"),
+        (lambda: replace(WHOLE, heads=(HEAD,) * (PAGE + 1)), "heads"),
+        (lambda: replace(WHOLE, after="x"), "after"),
+        (lambda: replace(WHOLE, last=""), "last"),
+        (lambda: replace(WHOLE, last=LAST_ORIGIN.upper()), "last"),
+        (lambda: replace(HEAD, sequence=-1), "sequence"),
+        (lambda: replace(HEAD, fingerprint=b""), "fingerprint"),
+        (lambda: RecordsMessage((written("a"), written("a", sequence=2))), "entries"),
+        (lambda: RecordsMessage(()), "entries"),
+        (lambda: RecordsMessage((written("a"),) * (LARGEST_BATCH + 1)), "entries"),
+    ],
+)
+def test_pages_and_batches_are_valid_by_construction(
+    build: Callable[[], object], field: str
+) -> None:
+    with refused(MessageError, field):
+        build()

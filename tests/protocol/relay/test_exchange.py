@@ -16,12 +16,14 @@ from colme.protocol.board.messages import DigestMessage, RecordsMessage
 from colme.protocol.board.record import Proof
 from colme.protocol.events import EVERYTHING, Begin, Observe, Part, Returned
 from colme.protocol.messages import ConsensusMessage
+from colme.protocol.relay import BoardExchange
 from support.boards import (
     NOTHING_HELD,
     Answers,
     Releases,
     exchange,
     heard,
+    own_of,
     released,
     sent_records,
     written,
@@ -29,9 +31,15 @@ from support.boards import (
 from support.refusing import refused
 
 
+def begun(*neighbours: str) -> BoardExchange:
+    """My exchange after its first tick: all neighbours have been asked."""
+    me = exchange("me", neighbours)
+    me.step(Begin(1, ()))
+    return me
+
+
 def test_a_tick_publishes_what_is_due_signs_it_and_tells_all_neighbours() -> None:
-    own = Releases(due=1)
-    me = exchange("me", ["b", "a"], own=own)
+    me = exchange("me", ["b", "a"], own=Releases(due=1))
     effects = me.step(Begin(1, (25,)))
     mine = written("me", mean=0.25)
     assert effects.persist == EVERYTHING
@@ -46,9 +54,8 @@ def test_a_record_is_signed_once() -> None:
             signed.append(content)
             return super().sign(content)
 
-    own = Releases()
-    me = exchange("me", ["a"], own=own, identity=Counting("me"))
-    released(me, own, 1, 25)
+    me = exchange("me", ["a"], identity=Counting("me"))
+    released(me, 1, 25)
     me.step(Begin(2, ()))
     assert len(signed) == 1
 
@@ -61,8 +68,7 @@ def test_before_the_first_block_there_is_no_record() -> None:
 
 
 def test_what_comes_is_passed_on_to_all_others_as_it_is() -> None:
-    me = exchange("me", ["a", "b", "c"])
-    me.step(Begin(1, ()))
+    me = begun("a", "b", "c")
     theirs = written("far away")
     assert me.step(heard("a", RecordsMessage((theirs,)))).send == ()
     effects = me.step(Begin(2, ()))
@@ -71,8 +77,7 @@ def test_what_comes_is_passed_on_to_all_others_as_it_is() -> None:
 
 
 def test_who_sends_it_too_need_not_get_it() -> None:
-    me = exchange("me", ["a", "b"])
-    me.step(Begin(1, ()))
+    me = begun("a", "b")
     message = RecordsMessage((written("far away"),))
     me.step(heard("a", message))
     me.step(heard("b", message))
@@ -80,8 +85,7 @@ def test_who_sends_it_too_need_not_get_it() -> None:
 
 
 def test_by_the_time_it_is_sent_it_may_be_newer() -> None:
-    me = exchange("me", ["a", "b"])
-    me.step(Begin(1, ()))
+    me = begun("a", "b")
     for sequence in (1, 3, 2):
         me.step(heard("a", RecordsMessage((written("far away", sequence=sequence),))))
     newest = written("far away", sequence=3)
@@ -89,8 +93,7 @@ def test_by_the_time_it_is_sent_it_may_be_newer() -> None:
 
 
 def test_a_contradiction_becomes_a_proof_that_all_get_also_who_brought_it() -> None:
-    me = exchange("me", ["a", "b"])
-    me.step(Begin(1, ()))
+    me = begun("a", "b")
     one, other = written("liar", mean=0.1), written("liar", mean=0.2)
     me.step(heard("a", RecordsMessage((one,))))
     me.step(heard("b", RecordsMessage((other,))))
@@ -104,8 +107,7 @@ def test_an_answer_to_a_digest_is_not_answered() -> None:
     other.step(heard("me", RecordsMessage((written("far away"),))))
     (page,) = other.board.pages()
     for answer, expected in ((False, [True]), (True, [])):
-        me = exchange("me", ["a"])
-        me.step(Begin(1, ()))
+        me = begun("a")
         me.step(heard("a", DigestMessage(page=page, answer=answer)))
         sent: list[Any] = [message for _, message in me.step(Begin(2, ())).send]
         assert [message.answer for message in sent] == expected
@@ -113,8 +115,7 @@ def test_an_answer_to_a_digest_is_not_answered() -> None:
 
 def test_a_digest_is_answered_also_where_it_has_nothing_new() -> None:
     """With what its author lacks, and with what is held: it may wait to be told."""
-    me = exchange("me", ["a"])
-    me.step(Begin(1, ()))
+    me = begun("a")
     known = written("far away")
     me.step(heard("a", RecordsMessage((known,))))
     (page,) = exchange("a", ["me"]).board.pages()
@@ -139,8 +140,7 @@ def test_who_asks_anew_may_have_lost_what_it_was_sent() -> None:
 
 
 def test_who_was_away_gets_a_digest_and_not_a_heap_of_records() -> None:
-    me = exchange("me", ["a", "b"])
-    me.step(Begin(1, ()))
+    me = begun("a", "b")
     me.step(heard("b", RecordsMessage((written("far away"),))))
     me.step(Returned("a"))
     effects = me.step(Begin(2, ()))
@@ -168,17 +168,15 @@ class TestRefused:
         ],
     )
     def test_what_is_not_legal(self, event: Any, kind: type[ColmeError], field: str) -> None:
-        own = Releases()
-        me = exchange("me", ["a"], own=own)
-        released(me, own, 1, 25)
+        me = exchange("me", ["a"])
+        released(me, 1, 25)
         before = me.state
         with refused(kind, field):
             me.step(event)
         assert me.state == before
 
     def test_one_bad_signature_spoils_its_message(self) -> None:
-        me = exchange("me", ["a", "b"])
-        me.step(Begin(1, ()))
+        me = begun("a", "b")
         good, other = written("b"), written("c")
         bad = replace(other, mean=0.6)
         for spoilt in (bad, Proof.from_pair(other, bad)):
@@ -208,9 +206,9 @@ def test_memory_stays_small_whatever_one_neighbour_brings(ticks: bool) -> None:
 
 
 def test_the_answer_rests_on_the_own_data_and_all_records() -> None:
-    own, algorithm = Releases(), Answers()
-    me = exchange("me", ["a"], own=own, algorithm=algorithm)
-    mine = released(me, own, 3, 25)
+    algorithm = Answers()
+    me = exchange("me", ["a"], algorithm=algorithm)
+    mine, own = released(me, 3, 25), own_of(me)
     liar = Proof.from_pair(written("liar", mean=0.1), written("liar", mean=0.2))
     me.step(heard("a", RecordsMessage((written("a"), liar))))
     own.stream.mean, own.stream.count = 0.3, 11

@@ -1,6 +1,7 @@
 """A state that is an old one must not release again, and what is stored is what it goes on from."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -25,6 +26,7 @@ from support.boards import (
     Releases,
     exchange,
     heard,
+    own_of,
     released,
     sent_records,
     through_json,
@@ -36,92 +38,74 @@ from support.refusing import refused
 class TestStale:
     """A newer record of one's own shows that the state is an old one."""
 
-    def stopped(self, me: BoardExchange, own: Releases, number: int) -> str:
+    def stopped(self, me: BoardExchange) -> str:
+        own = own_of(me)
         blocks, before = own.stream.blocks, me.state
         own.due = 1
         with pytest.raises(StaleStateError) as error:
-            me.step(Begin(number, (7,)))
+            me.step(Begin(2, (7,)))
         assert own.stream.blocks == blocks, "no noise is spent"
         assert me.state == before
         return str(error.value)
 
-    def test_a_newer_one_stops_the_next_release(self) -> None:
-        own = Releases()
-        me = exchange("me", ["a"], own=own)
-        released(me, own, 1, 25)
-        effects = me.step(heard("a", RecordsMessage((written("me", sequence=2),))))
-        assert effects.persist >= {Part.EXCHANGE}, "it must not be forgotten again"
-        assert "(0, 1) as (incarnation, blocks), where others have (0, 2)" in self.stopped(
-            me, own, 2
-        )
-
-    def test_before_the_first_release_too(self) -> None:
-        own = Releases()
-        me = exchange("me", ["a"], own=own)
-        me.step(heard("a", RecordsMessage((written("me"),))))
-        self.stopped(me, own, 1)
-
-    def test_it_is_remembered(self) -> None:
-        own = Releases()
-        me = exchange("me", ["a"], own=own)
-        me.step(heard("a", RecordsMessage((written("me"),))))
-        again = exchange("me", ["a"], own=own)
+    @pytest.mark.parametrize(
+        ("blocks", "lost", "told", "words"),
+        [
+            (
+                1,
+                False,
+                {"sequence": 2},
+                "where others have (0, 2)",
+            ),
+            (0, False, {}, "where others have (0, 1)"),
+            (1, False, {"mean": 0.26}, "a new key"),
+            (1, True, {"mean": 0.26}, "another record of mine"),
+        ],
+        ids=["newer", "before the first release", "other noise", "other noise, the board lost"],
+    )
+    def test_another_record_of_mine_stops_the_next_release(
+        self, blocks: int, lost: bool, told: dict[str, Any], words: str
+    ) -> None:
+        """At once, and after it was stored: it must not be forgotten again."""
+        me = exchange("me", ["a"])
+        for _ in range(blocks):
+            released(me, 1, 25)
+        if lost:
+            me = exchange("me", ["a"], own=own_of(me))
+        effects = me.step(heard("a", RecordsMessage((written("me", **told),))))
+        assert effects.persist >= {Part.EXCHANGE}
+        again = exchange("me", ["a"], own=own_of(me))
         again.resume(through_json(me.state))
-        self.stopped(again, own, 1)
-
-    def test_one_of_the_same_place_with_other_noise(self) -> None:
-        own = Releases()
-        me = exchange("me", ["a"], own=own)
-        released(me, own, 1, 25)
-        me.step(heard("a", RecordsMessage((written("me", mean=0.26),))))
-        assert "a new key" in self.stopped(me, own, 2)
-
-    def test_the_same_where_the_board_was_lost(self) -> None:
-        own = Releases()
-        released(exchange("me", ["a"], own=own), own, 1, 25)
-        me = exchange("me", ["a"], own=own)
-        me.step(heard("a", RecordsMessage((written("me", mean=0.26),))))
-        assert "another record of mine" in self.stopped(me, own, 2)
+        for one in (me, again):
+            assert words in self.stopped(one)
 
     @pytest.mark.parametrize("draw", [25, 26])
     def test_a_new_incarnation_goes_on(self, draw: int) -> None:
-        own = Releases()
-        own.stream.incarnation = 1
-        me = exchange("me", ["a"], own=own)
+        me = exchange("me", ["a"])
+        own_of(me).stream.incarnation = 1
         me.step(heard("a", RecordsMessage((written("me", sequence=9),))))
-        assert released(me, own, 1, draw).order == (1, 1)
+        assert released(me, 1, draw).order == (1, 1)
 
     def test_what_i_know_stops_nothing(self) -> None:
-        own = Releases()
-        me = exchange("me", ["a"], own=own)
-        first = released(me, own, 1, 25)
-        second = released(me, own, 2, 26)
+        me = exchange("me", ["a"])
+        first, second = released(me, 1, 25), released(me, 2, 26)
         for known in (first, second):
             me.step(heard("a", RecordsMessage((known,))))
-        assert released(me, own, 3, 27).order == (0, 3)
-
-    def test_a_variance_declared_anew_waits_for_the_next_release(self) -> None:
-        own = Releases()
-        me = exchange("me", ["a"], own=own)
-        before = released(me, own, 1, 25)
-        own.profile = replace(own.profile, sigma2=0.05)
-        me.step(Begin(2, ()))
-        assert me.board.get(me.origin) == before, "two of one place would bar me"
-        assert released(me, own, 3, 26).variance == 0.05
+        assert released(me, 3, 27).order == (0, 3)
 
 
 class TestOtherReleases:
     """A backup that went on has released other records under the same numbers."""
 
-    def state_with_two_more(self) -> tuple[BoardExchange, Releases]:
-        own = Releases()
-        me = exchange("me", ["a"], own=own)
+    def three_released(self) -> BoardExchange:
+        me = exchange("me", ["a"])
         for number in (1, 2, 3):
-            released(me, own, number, 24 + number)
-        return me, own
+            released(me, number, 24 + number)
+        return me
 
     def test_an_older_one_that_it_did_not_release_stops_it(self) -> None:
-        me, own = self.state_with_two_more()
+        me = self.three_released()
+        own = own_of(me)
         effects = me.step(heard("a", RecordsMessage((written("me", sequence=2, mean=0.9),))))
         assert effects.persist == EVERYTHING - {Part.STREAM}
         own.due = 1
@@ -143,62 +127,61 @@ class TestOtherReleases:
             me.step(Begin(2, (7,)))
 
     def test_what_it_released_before_a_restart_does_not(self) -> None:
-        me, own = self.state_with_two_more()
+        me = self.three_released()
+        own = own_of(me)
         second = written("me", sequence=2, mean=0.26)
         again = exchange("me", ["a"], own=own)
         again.resume(through_json(me.state))
         assert again.fingerprints["0.2"] == Head.of(second).fingerprint.hex()
         again.step(heard("a", RecordsMessage((second,))))
         again.step(heard("a", NOTHING_HELD))
-        assert released(again, own, 4, 28).order == (0, 4)
+        assert released(again, 4, 28).order == (0, 4)
 
     def test_one_that_it_never_numbered_or_signed_does_not(self) -> None:
-        me, own = self.state_with_two_more()
+        me = self.three_released()
         forged = replace(written("me", sequence=2, mean=0.9), signature=bytes(64))
         with pytest.raises(RemoteProtocolError):
             me.step(heard("a", RecordsMessage((forged,))))
-        assert released(me, own, 4, 28).order == (0, 4)
+        assert released(me, 4, 28).order == (0, 4)
 
 
 class TestAsking:
     """A stored state may be an old one: it releases nothing before its neighbours have told."""
 
-    def restored(self, own: Releases) -> BoardExchange:
+    def restored(self) -> BoardExchange:
         """After one block, with another one due."""
-        before = exchange("me", ["a", "b"], own=own)
-        released(before, own, 1, 25)
-        me = exchange("me", ["a", "b"], own=own)
+        before = exchange("me", ["a", "b"])
+        released(before, 1, 25)
+        me = exchange("me", ["a", "b"], own=own_of(before))
         me.resume(through_json(before.state))
-        own.due = 1
+        own_of(me).due = 1
         return me
 
     def page(self, *heads: Head, last: str = LAST_ORIGIN) -> DigestMessage:
         return DigestMessage(page=Page(after="", last=last, heads=heads), answer=True)
 
     def test_until_then_it_asks_for_no_draw_and_takes_none(self) -> None:
-        own = Releases()
-        me = self.restored(own)
+        me = self.restored()
         assert me.draws_due == ()
         with refused(LocalProtocolError, "noise"):
             me.step(Begin(2, (7,)))
         assert me.round == 1
         effects = me.step(Begin(2, ()))
         assert [type(message) for _, message in effects.send] == [DigestMessage] * 2
-        assert (own.stream.blocks, own.due) == (1, 1)
+        assert (own_of(me).stream.blocks, own_of(me).due) == (1, 1)
 
     def test_it_goes_on_once_all_have_answered_that_they_know_nothing_newer(self) -> None:
         held = Head.of(written("me", mean=0.25))
         for told in (self.page(held), self.page(held, last="0" * 32), self.page(), NOTHING_HELD):
-            own = Releases()
-            me = self.restored(own)
+            me = self.restored()
             me.step(heard("b", told))
             assert me.draws_due == (), "a may know more than b"
             me.step(heard("a", told))
             assert len(me.draws_due) == 1
-            assert released(me, own, 2, 26).order == (0, 2)
+            assert released(me, 2, 26).order == (0, 2)
 
     def test_a_neighbour_that_is_away_is_waited_for_until_the_deadline(self) -> None:
-        me = self.restored(Releases())
+        me = self.restored()
         me.step(Deadline())
         assert me.draws_due == (), "one at least must have answered"
         me.step(heard("b", NOTHING_HELD))
@@ -207,7 +190,7 @@ class TestAsking:
     def test_what_tells_nothing_of_mine_is_no_answer(self) -> None:
         newer = Head.of(written("me", sequence=2))
         for told in (self.page(newer), self.page(last="0" * 32)):
-            me = self.restored(Releases())
+            me = self.restored()
             me.step(Deadline())
             me.step(heard("b", told))
             assert me.draws_due == ()
@@ -244,34 +227,19 @@ class TestAsking:
             network.run_round()
         assert old.counts == waiting, "no noise is spent"
 
-    def test_a_newest_state_goes_on(self) -> None:
-        network = Network.of_equals(
-            {"a": ["b"], "b": ["a"]}, profile=PROFILE, noise=SeededLaplace(1), algorithm="relay"
-        )
-        for _ in range(60):
-            network.run_round({"a": 0.3, "b": 0.3})
-        agent = network.agents["a"]
-        again = Agent.restore(agent.settings, agent.snapshot())
-        network.agents = {**network.agents, "a": again}
-        for _ in range(60):
-            network.run_round({"a": 0.3, "b": 0.3})
-        assert again.counts.blocks > agent.counts.blocks
-        assert again.counts.released == again._own.stream.closed_count
-
 
 class TestStored:
     """The board is a part of the state that may be lost."""
 
     def test_it_goes_on_from_what_was_stored_and_asks_all(self) -> None:
-        own = Releases()
-        me = exchange("me", ["a", "b"], own=own)
-        released(me, own, 1, 25)
+        me = exchange("me", ["a", "b"])
+        released(me, 1, 25)
         liar = Proof.from_pair(written("liar", mean=0.1), written("liar", mean=0.2))
         me.step(heard("a", RecordsMessage((written("by a alone"),))))
         me.step(heard("b", RecordsMessage((written("far away"), liar))))
         kept = me.state
         del kept.entries[written("by a alone").origin], kept.via[written("by a alone").origin]
-        again = exchange("me", ["b", "c"], own=own)
+        again = exchange("me", ["b", "c"], own=own_of(me))
         again.resume(through_json(me.state))
         assert again.state == kept, "what a alone introduced goes with it"
         effects = again.step(Begin(2, ()))
@@ -287,9 +255,8 @@ class TestStored:
         assert [type(message) for _, message in me.step(Begin(3, ())).send] == [DigestMessage]
 
     def test_a_lost_board_is_had_again(self) -> None:
-        own = Releases()
-        mine = released(exchange("me", ["a"], own=own), own, 1, 25)
-        again = exchange("me", ["a"], own=own)
+        me = exchange("me", ["a"])
+        mine, again = released(me, 1, 25), exchange("me", ["a"], own=own_of(me))
         effects = again.step(Begin(2, ()))
         assert sent_records(effects) == {"a": (mine,)}, "the very same: no second one of its place"
         assert effects.persist == {Part.EXCHANGE}
@@ -321,8 +288,7 @@ class TestStored:
                     raise OSError("no key")
                 return super().sign(content)
 
-        own = Releases(due=1)
-        me = exchange("me", ["a"], own=own, identity=Failing("me"))
+        me = exchange("me", ["a"], own=Releases(due=1), identity=Failing("me"))
         with pytest.raises(OSError, match="no key"):
             me.step(Begin(1, (25,)))
         effects = me.step(Begin(2, ()))

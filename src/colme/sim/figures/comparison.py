@@ -6,7 +6,7 @@ from math import inf
 import numpy as np
 import xarray as xr
 
-from colme.sim.figures.presets import PAPER
+from colme.sim.figures.figure1 import PAPER
 from colme.sim.scenario import Scenario
 
 _BASELINES = [

@@ -1,7 +1,6 @@
 """Everything that a simulation depends on."""
 
-from colme.sim.scenario.algorithms import NAMES, AnyAlgorithm
 from colme.sim.scenario.liars import Lying
-from colme.sim.scenario.scenario import Scenario
+from colme.sim.scenario.scenario import NAMES, AnyAlgorithm, Scenario
 
 __all__ = ["NAMES", "AnyAlgorithm", "Lying", "Scenario"]

@@ -67,15 +67,6 @@ class Distribution(Table):
         """The shape for the class of this number, with this mean."""
         raise NotImplementedError
 
-    @property
-    def contents(self) -> Sequence[float] | None:
-        """Numbers in the file that it reads; None if it reads no file."""
-        return None
-
-    def with_file_read(self) -> Self:
-        """Return the same distribution, without a file."""
-        return self
-
 
 class WithSigma(Distribution):
     """Those that are told how far their data vary."""
@@ -187,22 +178,16 @@ class Empirical(Distribution):
         return self
 
     @property
-    def contents(self) -> Sequence[float] | None:
-        """Numbers in the file."""
-        return self._read
+    def contents(self) -> Sequence[float]:
+        """Numbers of the list or the file."""
+        return self._read or self.values or []
 
     def around(self, mean: float, number: int = 0) -> Shape:
         """The same for every mean."""
-        values = self._read or self.values or []
+        values = self.contents
         if len(set(values)) < 2 or not np.isfinite(values).all():
             raise ConfigError("data.values", values[:5], "at least two different finite numbers")
         return _steps(np.sort(np.asarray(values, dtype=np.float64)))
-
-    def with_file_read(self) -> Self:
-        """As a list of values."""
-        if self._read is None:
-            return self
-        return type(self)(distribution="empirical", values=self._read)
 
     def _numbers_in(self, file: Path) -> list[float]:
         try:

@@ -1,22 +1,37 @@
-"""A study as one validated object, from Python or from TOML."""
+"""A simulation as one validated object, from Python or from TOML, and its algorithms.
+
+Each algorithm is a table with the options that it has, and no others.
+"""
 
 import hashlib
 import json
 from collections.abc import Mapping
 from math import inf
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, get_args
 
 import numpy as np
-from pydantic import Field, TypeAdapter, ValidationError, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    SerializeAsAny,
+    ValidationError,
+    model_validator,
+)
 
 from colme import plugins
-from colme.config import Table, first_of, plain, read_toml
-from colme.errors import ConfigError
+from colme.algorithms import ALIASES, resolved
+from colme.config import KindBy, Table, first_of, plain, read_toml, validated
+from colme.errors import ConfigError, one_of
 from colme.experiment.streams import RandomStream, generator
 from colme.graph import Graph, IntArray
+from colme.protocol.algorithm import Algorithm
+from colme.protocol.rounds.paper import Paper
+from colme.relay import Relay
+from colme.rules.consensus import stepped_alpha, theorem_alpha
+from colme.rules.decision import RULES, DecisionRule
 from colme.rules.release import Profile, largest_variance
-from colme.sim.engines import BoolArray, FloatArray
+from colme.sim.engines import TABLES, AlgorithmTable, BoolArray, FloatArray, OwnTable
 from colme.sim.graphs import (
     Family,
     GraphFamily,
@@ -25,18 +40,91 @@ from colme.sim.graphs import (
     RandomRegular,
     random_classes,
 )
-from colme.sim.scenario.algorithms import AnyAlgorithm
-from colme.sim.scenario.distributions import Data, Shape, Uniform, WithSigma
-from colme.sim.scenario.drift import AnyDrift, Jump
+from colme.sim.scenario.distributions import Data, Empirical, Shape, Uniform, WithSigma
 from colme.sim.scenario.liars import AnyLying
-from colme.sim.scenario.means import DrawnMeans, Means
+from colme.sim.scenario.means import AnyDrift, DrawnMeans, Jump, Means
 
 Epsilon = Annotated[float, Field(gt=0)]
 Pace = Annotated[float, Field(gt=0, le=1)]
 
 
-def _recommended() -> list[AnyAlgorithm]:
-    return [TypeAdapter(AnyAlgorithm).validate_python("recommended")]
+_BY_NAME: dict[str, type[AlgorithmTable]] = {
+    get_args(one.model_fields["algorithm"].annotation)[0]: one for one in TABLES
+}
+"""Beside these there is whatever has the form module:attribute."""
+
+NAMES = [*ALIASES, *_BY_NAME, *RULES]
+"""All that an algorithm may be called. A rule's name stands for the paper's algorithm with it."""
+
+OWN = "module:attribute"
+
+
+def as_table(value: Any) -> AlgorithmTable:
+    """Return the table of a name, an `Algorithm`, a custom object, or fields."""
+    if isinstance(value, AlgorithmTable):
+        return value
+    fields = _as_fields(value)
+    if isinstance(fields["algorithm"], str) and fields["algorithm"] in _BY_NAME:
+        table: AlgorithmTable = KindBy("algorithm").pick(_BY_NAME, fields)
+        return table
+    return validated(OwnTable, fields)
+
+
+def _as_fields(value: Any) -> dict[str, Any]:
+    if isinstance(value, Algorithm):
+        return _fields_of(value)
+    if isinstance(value, str | DecisionRule) or callable(value):
+        value = {"algorithm": value}
+    if not isinstance(value, dict):
+        raise ConfigError("algorithm", value, f"one of {', '.join(NAMES)}, a table or an object")
+    fields = {key: one for key, one in value.items() if one is not None}
+    if isinstance(fields.get("rule"), str) and fields["rule"] in (*ALIASES, *_BY_NAME):
+        # Version 0.1.0 had one word for both, and recommended another algorithm than today's.
+        expected = f'a decision rule; for this algorithm, algorithm = "{fields["rule"]}" alone'
+        raise ConfigError("rule", fields["rule"], expected)
+    algorithm = fields.get("algorithm")
+    if algorithm is None:
+        named = isinstance(fields.get("rule"), str) and fields["rule"] in RULES
+        algorithm = fields["rule"] if named else "paper" if "rule" in fields else "recommended"
+    if isinstance(algorithm, str) and algorithm in RULES:
+        if fields.get("rule", algorithm) != algorithm:
+            expected = f"no rule: {algorithm!r} is the paper's algorithm with that rule"
+            raise ConfigError("rule", fields["rule"], expected)
+        fields = {"name": algorithm, "rule": algorithm} | fields
+        algorithm = "paper"
+    if _is_rule(algorithm):
+        return {**fields, "algorithm": "paper", "rule": algorithm}
+    if isinstance(algorithm, str):
+        algorithm = resolved(algorithm)
+        if algorithm not in _BY_NAME and not plugins.is_own(algorithm):
+            raise ConfigError("algorithm", algorithm, one_of(algorithm, [*NAMES, OWN]))
+    return fields | {"algorithm": algorithm}
+
+
+def _is_rule(value: Any) -> bool:
+    """Whether it is a rule of the user's own, which the paper's algorithm can decide by."""
+    found = plugins.load("algorithm", value) if plugins.is_own(value) else value
+    return isinstance(found, DecisionRule) or (
+        isinstance(found, type) and issubclass(found, DecisionRule)
+    )
+
+
+def _fields_of(algorithm: Algorithm) -> dict[str, Any]:
+    """An object of the library, as far as the simulator can do what it does."""
+    match algorithm:
+        case Paper(rule=rule, alpha=alpha) if algorithm == Paper(rule=rule, alpha=alpha):
+            names = {stepped_alpha: "stepped", theorem_alpha: "theorem"}
+            if alpha in names:
+                return {"algorithm": "paper", "rule": rule, "alpha": names[alpha]}
+        case Relay(release_squares=squares, capacity=capacity):
+            variance = "released" if squares else "known"
+            return {"algorithm": "relay", "variance": variance, "capacity": capacity}
+    expected = "Paper with one of its own alphas, or Relay"
+    raise ConfigError("algorithm", algorithm, expected)
+
+
+AnyAlgorithm = Annotated[SerializeAsAny[AlgorithmTable], BeforeValidator(as_table)]
+"""One of the tables, by its name."""
 
 
 class Scenario(Table):
@@ -79,7 +167,9 @@ class Scenario(Table):
     """The same scenario with the same seed gives the same numbers."""
     tolerance: float = Field(0.05, gt=0)
     """An answer this near to the truth counts as close to it."""
-    algorithms: list[AnyAlgorithm] = Field(default_factory=_recommended, min_length=1)
+    algorithms: list[AnyAlgorithm] = Field(
+        default_factory=lambda: [as_table("recommended")], min_length=1
+    )
     """Those to compare on the same data: names, or tables."""
 
     def __init__(self, **fields: Any) -> None:
@@ -134,14 +224,6 @@ class Scenario(Table):
         """The one that a result, an xarray Dataset, was made with."""
         return cls.build(**json.loads(result.attrs["scenario"]))
 
-    def with_files_read(self) -> Self:
-        """The same with what its files hold, for those who can't read them."""
-        read = {
-            "graph": self.graph.with_file_read(),
-            "data": self.data.with_file_read(),
-        }
-        return self.model_copy(update=read)
-
     def identity_fields(self) -> dict[str, Any]:
         """Return all that results depend on, as plain data. Two scenarios with equal ones are one.
 
@@ -149,9 +231,9 @@ class Scenario(Table):
         source of every module with a rule, baseline or engine of the user's own.
         """
         fields: dict[str, Any] = json.loads(self.model_dump_json())
-        for name, contents in (("graph", self.graph.contents), ("data", self.data.contents)):
-            if contents is not None:
-                digest = hashlib.sha256(json.dumps(contents).encode()).hexdigest()
+        for name, table in (("graph", self.graph), ("data", self.data)):
+            if isinstance(table, Listed | Empirical) and table.file is not None:
+                digest = hashlib.sha256(json.dumps(table.contents).encode()).hexdigest()
                 fields[name]["file"] = f"sha256 {digest}"
         return fields | {"sources": plugins.sources(fields["algorithms"])}
 
@@ -208,7 +290,7 @@ class Scenario(Table):
         if self.liars is not None and self.liars.among(self.agents) >= self.agents:
             seen = f"{self.liars.among(self.agents)} liars"
             raise ConfigError("liars", seen, f"fewer than the {self.agents} agents")
-        if isinstance(self.drift, Jump) and self.drift.by is None and self._one_mean:
+        if isinstance(self.drift, Jump) and self.drift.by is None and self.reach == 0:
             raise ConfigError("drift.by", None, "a distance: there is no other class to jump to")
         if isinstance(self.recorded, list) and not (
             self.recorded and all(1 <= t <= self.rounds for t in self.recorded)
@@ -216,10 +298,6 @@ class Scenario(Table):
             raise ConfigError("recorded", self.recorded, f"rounds from 1 to {self.rounds}")
         if not self.eventful and self.recorded is None:
             raise ConfigError("eventful", False, "so many recorded rounds beside it")
-
-    @property
-    def _one_mean(self) -> bool:
-        return not isinstance(self.means, DrawnMeans) and len(set(self.means)) == 1
 
     def _check_means(self) -> None:
         """Whether the data go with the means, and numbers can tell samples apart there."""
@@ -260,6 +338,11 @@ class Scenario(Table):
         if isinstance(self.means, DrawnMeans):
             return [self.means.centre - self.means.reach, self.means.centre + self.means.reach]
         return self.means
+
+    @property
+    def largest_degree(self) -> float:
+        """Neighbours of an agent, about, on the densest of the graphs."""
+        return max(self.graph.mean_degree(self.agents, one) for one in self.graph.degrees)
 
     @property
     def reach(self) -> float:
