@@ -93,7 +93,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "snapshot": (snapshot_cut, "damaged"),
     "schema": (
         other_schema,
-        "schema: saw 99, expected at most 3: a newer colme wrote it; go on with that v",
+        "schema: saw 99, expected at most 4: a newer colme wrote it; go on with that v",
     ),
     "other": (other_database, "not a node's state"),
 }

@@ -15,6 +15,8 @@ from colme.rules.release import Profile
 STATES = Path(__file__).parent.parent / "states"
 SNAPSHOTS = sorted(STATES.glob("*/*.json"))
 FILES = sorted(STATES.glob("*/*.sqlite"))
+RELAY = STATES / "v0.2.0-dev" / "relay" / "a.sqlite"
+"""Of agent `a` of four that relay: twenty samples, each released, and the records of all."""
 FLEET = sorted(STATES.glob("*/fleet/*.sqlite"))
 """Of nodes that were neighbours, by their names."""
 

@@ -14,7 +14,7 @@ from colme.network import NoiseSource
 from colme.node.contact import Contact, Contacts
 from colme.node.driving import AgentDriver, Journal
 from colme.node.metrics import Metrics
-from colme.node.state import Kept, Store, newest_instead
+from colme.node.state import Kept, RequestId, Store, newest_instead
 from colme.node.wire.codec import Reason, Refused, Standing
 from colme.protocol.agent import Agent
 from colme.protocol.board.board import PAGE
@@ -204,10 +204,13 @@ class BoardsDriver(AgentDriver):
             self._tick_soon()
 
     def observe(
-        self, samples: Sequence[float], marks: Mapping[str, int] | None = None
+        self,
+        samples: Sequence[float],
+        marks: Mapping[str, int] | None = None,
+        request: RequestId | None = None,
     ) -> "asyncio.Future[None]":
         """Take samples in; a block that they close is released at the next tick."""
-        stored = super().observe(samples, marks)
+        stored = super().observe(samples, marks, request)
         if self.agent.draws_due:
             self._tick_soon()
         return stored

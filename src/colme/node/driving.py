@@ -16,7 +16,7 @@ from colme.network import NoiseSource
 from colme.node.contact import Contacts
 from colme.node.log import logger
 from colme.node.metrics import Metrics
-from colme.node.state import Commit, Store
+from colme.node.state import Commit, RequestId, Store
 from colme.node.wire.codec import Standing, encode
 from colme.privacy.ledger import Ledger, entry_between
 from colme.protocol.agent import Agent
@@ -36,6 +36,7 @@ class _Pending:
     send: list[tuple[str, Message]] = field(default_factory=list)
     stored: list["asyncio.Future[None]"] = field(default_factory=list)
     marks: dict[str, int] = field(default_factory=dict)
+    requests: list[RequestId] = field(default_factory=list)
 
     @property
     def empty(self) -> bool:
@@ -61,6 +62,8 @@ class Journal:
         self._marks = marks
         self._pending = _Pending()
         self._work = asyncio.Event()
+        self._under_way: dict[str, tuple[bytes, asyncio.Future[None]]] = {}
+        """Requests whose samples are not stored yet, by key: a retry waits for the same commit."""
         self._committing = False
         self._closed: StoreError | None = None
 
@@ -92,7 +95,10 @@ class Journal:
         self._work.set()
 
     def store(
-        self, marks: Mapping[str, int], parts: frozenset[Part] = frozenset()
+        self,
+        marks: Mapping[str, int],
+        parts: frozenset[Part] = frozenset(),
+        request: RequestId | None = None,
     ) -> "asyncio.Future[None]":
         """Store these parts of the agent with all that waits; the result is there once done."""
         if self._closed is not None:
@@ -101,7 +107,22 @@ class Journal:
         stored.add_done_callback(_noted)
         self._pending.stored.append(stored)
         self._pending.marks |= marks
+        if request is not None:
+            self._pending.requests.append(request)
+            self._under_way[request.key] = request.digest, stored
+            stored.add_done_callback(lambda _: self._under_way.pop(request.key))
         self.apply(Effects(persist=parts))
+        return stored
+
+    def seen(self, request: RequestId) -> "asyncio.Future[None] | None":
+        """When the samples of a request that came before are stored; None if it is a new one."""
+        digest, stored = self._under_way.get(request.key, (None, None))
+        if stored is None and (digest := self._store.requests.get(request.key)) is not None:
+            stored = asyncio.get_running_loop().create_future()
+            stored.set_result(None)
+        if digest not in (None, request.digest):
+            expected = "a key of its own for each request, and the same body for a retry"
+            raise SampleError("Idempotency-Key", "the key of another body", expected)
         return stored
 
     async def flush(self) -> None:
@@ -164,6 +185,7 @@ class Journal:
                 told={name: number for name, one in self._peers.items() if one.is_audience},
                 standings={peer.name: peer.standing for peer in news},
                 marks={**self._marks, **pending.marks},
+                requests=pending.requests,
             )
             for peer in news:
                 peer.standing_is_stored = True  # Unless the commit fails, or more comes meanwhile.
@@ -298,14 +320,21 @@ class AgentDriver(ABC):
             await self._journal.flush()
 
     def observe(
-        self, samples: Sequence[float], marks: Mapping[str, int] | None = None
+        self,
+        samples: Sequence[float],
+        marks: Mapping[str, int] | None = None,
+        request: RequestId | None = None,
     ) -> "asyncio.Future[None]":
-        """Take samples in, all or none; the result is there once they are stored."""
+        """Take samples in, all or none; the result is there once they are stored.
+
+        Those of a request that came before are not taken in a second time.
+        """
         self._require_disk()
         for number, value in enumerate(samples):
             if not is_finite_number(value):
                 raise SampleError(f"sample {number}", type(value).__name__, "a finite number")
-        return self._journal.store(marks or {}, self._observe(samples))
+        before = None if request is None else self._journal.seen(request)
+        return before or self._journal.store(marks or {}, self._observe(samples), request)
 
     async def run(self) -> None:
         """Until cancelled: store, then send."""

@@ -36,7 +36,7 @@ from colme.node.samples.feeds import Feed, Synthetic, make_feed, make_noise
 from colme.node.samples.first_lines import FirstLines, first_marks
 from colme.node.session.admission import Admission, Agreement
 from colme.node.session.neighbourhood import Neighbourhood, running
-from colme.node.state import REPEATABLE, Store, replaced_in
+from colme.node.state import REPEATABLE, RequestId, Store, replaced_in
 from colme.node.trust.identity import Identity
 from colme.node.trust.tls import Trust, signing_settings
 from colme.node.wire.codec import Reason
@@ -285,9 +285,12 @@ class Node:
         """The mean of the owner's data, as well as it is known now."""
         return await self._parts.answering.answer()
 
-    async def take(self, samples: Sequence[float]) -> None:
-        """Take samples in, all or none, and return once they are stored."""
-        await self._observe(samples)
+    async def take(self, samples: Sequence[float], request: RequestId | None = None) -> None:
+        """Take samples in, all or none, and return once they are stored.
+
+        Those of a `request` that came before are not taken in a second time.
+        """
+        await self._observe(samples, request)
 
     async def failed(self) -> None:
         """Until an error ends the node, and then raise it."""
@@ -353,7 +356,9 @@ class Node:
             troubles=tuple(self.troubles()),
         )
 
-    def _observe(self, samples: Sequence[float]) -> "asyncio.Future[None]":
+    def _observe(
+        self, samples: Sequence[float], request: RequestId | None = None
+    ) -> "asyncio.Future[None]":
         parts = self._parts
         if isinstance(self.config.source, SyntheticSource):
             expected = "a source other than synthetic, whose noise may be repeatable"
@@ -364,7 +369,7 @@ class Node:
             # In an old or a lost state it would be lost too, or worse, noised twice.
             expected = "every neighbour's word that the state is the newest: see colme status"
             raise LocalProtocolError("sample", "one before that", expected)
-        return parts.driver.observe(samples)
+        return parts.driver.observe(samples, request=request)
 
     async def _start(self, undo: AsyncExitStack) -> None:
         config = self.config

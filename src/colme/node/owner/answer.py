@@ -13,6 +13,7 @@ from colme.node.boards import BoardsDriver
 from colme.node.driving import AgentDriver
 from colme.node.metrics import Metrics
 from colme.node.owner.status import Answer, Status
+from colme.node.state import RequestId
 from colme.protocol.agent import Agent
 from colme.relay import Relay
 
@@ -31,9 +32,10 @@ class Owned(Protocol):
     async def estimate(self) -> Answer:
         """The latest; a LocalProtocolError while there is no sample."""
 
-    async def take(self, samples: Sequence[float]) -> None:
+    async def take(self, samples: Sequence[float], request: RequestId | None = None) -> None:
         """Take in all samples or none; returns once they are durable.
 
+        Those of a `request` that came before are not taken in a second time.
         SampleError: a value is bad. StoreError: the disk fails. LocalProtocolError: this node takes
         no samples from outside.
         """

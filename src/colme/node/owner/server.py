@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
+from hashlib import sha256
 from math import isfinite
 from traceback import format_tb
 from typing import Any
@@ -30,6 +31,7 @@ from colme.node.log import logger
 from colme.node.owner.answer import Owned
 from colme.node.owner.gate import Gate, LocalOnly, Sessions, refusal
 from colme.node.owner.page import OwnerPage
+from colme.node.state import RequestId
 from colme.node.wire.codec import Reason
 
 
@@ -82,6 +84,19 @@ def _number(value: object, place: int) -> float:
     except OverflowError:  # a whole number that no float holds
         pass
     raise SampleError(f"samples[{place}]", type(value).__name__, "a finite number")
+
+
+KEY = "Idempotency-Key"
+LONGEST_KEY = 200
+
+
+def request_of(key: str | None, body: bytes) -> RequestId | None:
+    """What tells a request from others, its retry excepted; None without a key."""
+    if key is None:
+        return None
+    if not 1 <= len(key) <= LONGEST_KEY:
+        raise SampleError(KEY, f"{len(key)} characters", f"1 to {LONGEST_KEY} characters")
+    return RequestId(key, sha256(body).digest())
 
 
 REQUEST_SECONDS = 10.0
@@ -230,7 +245,7 @@ class _Routes:
             values = lines_of(body) if kind == "text/plain" else json_of(body)
         with self._counting(Reason.INVALID_VALUE):
             samples = numbers(values)
-        await self.owned.take(samples)
+            await self.owned.take(samples, request_of(request.headers.get(KEY), body))
         return JSONResponse({"taken": len(samples)})
 
     async def status(self, _request: Request) -> Response:

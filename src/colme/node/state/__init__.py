@@ -5,7 +5,7 @@ from colme.node.state.copies import backup, newest_instead, replaced_in, restore
 from colme.node.state.overview import Overview
 from colme.node.state.promise import require_promise
 from colme.node.state.store import Commit, Store
-from colme.node.state.stored import REPEATABLE, Kept, is_seal, seal_of, to_json
+from colme.node.state.stored import REPEATABLE, Kept, RequestId, is_seal, seal_of, to_json
 
 __all__ = [
     "REPEATABLE",
@@ -13,6 +13,7 @@ __all__ = [
     "Commit",
     "Kept",
     "Overview",
+    "RequestId",
     "Store",
     "backup",
     "change",

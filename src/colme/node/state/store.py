@@ -27,7 +27,16 @@ from colme.node.state import database
 from colme.node.state.copies import require_no_loss
 from colme.node.state.database import Lock
 from colme.node.state.promise import origin_of, require_own
-from colme.node.state.stored import Kept, Progress, Stored, read, rows_of, to_json, write_rows
+from colme.node.state.stored import (
+    Kept,
+    Progress,
+    RequestId,
+    Stored,
+    read,
+    rows_of,
+    to_json,
+    write_rows,
+)
 from colme.node.state.upgrades import is_current, upgrade
 from colme.node.wire.codec import Standing
 from colme.privacy.ledger import Entry, Past, require_next
@@ -96,6 +105,8 @@ def _settle(
         future.set_exception(error)
 
 
+MOST_REQUESTS = 1000
+"""That are remembered: more than any client has under way when it tries again."""
 PROOF_BYTES = 2**16
 """More than a commit writes, so that what has room for it has room for a commit."""
 
@@ -121,6 +132,8 @@ class Commit:
     """Of the board, those that changed, by origin."""
     dropped: Collection[str] = ()
     """Origins that have no room on the board any more."""
+    requests: Collection[RequestId] = ()
+    """Those whose samples are in this commit: stored with them, or a retry would double them."""
 
 
 class Store:
@@ -146,6 +159,8 @@ class Store:
     marks: dict[str, int]
     entries: dict[str, Kept]
     """The board, by origin."""
+    requests: dict[str, bytes]
+    """The digest of each request whose samples are in, by its key, the oldest one first."""
     past: tuple[Past, ...]
     """Promises that held before this one, for samples of then."""
     covered: int
@@ -272,6 +287,7 @@ class Store:
         self.standings = stored.standings
         self.marks = stored.marks
         self.entries = stored.entries
+        self.requests = stored.requests
         self.past, self._base = stored.past, stored.base
         self.covered = stored.covered
         self.releases = stored.releases
@@ -320,6 +336,10 @@ class Store:
                 raise LedgerError("ledger", seen, f"{covered}, as the ledger lists")
             write_rows(self._connection, rows)
             self._post(commit)
+            self._note(commit.requests)
+        self.requests |= dict(commit.requests)
+        for key in list(self.requests)[:-MOST_REQUESTS]:
+            del self.requests[key]
         self.entries |= commit.entries
         for origin in commit.dropped:
             self.entries.pop(origin, None)
@@ -338,6 +358,17 @@ class Store:
         self._connection.executemany(
             "DELETE FROM entry WHERE origin = ?", [(origin,) for origin in commit.dropped]
         )
+
+    def _note(self, requests: Collection[RequestId]) -> None:
+        """Remember the requests whose samples are in, and forget the oldest ones."""
+        if requests:
+            self._connection.executemany(
+                "INSERT INTO request (key, digest) VALUES (?, ?)", requests
+            )
+            self._connection.execute(
+                "DELETE FROM request WHERE number <= (SELECT max(number) FROM request) - ?",
+                (MOST_REQUESTS,),
+            )
 
     def _parts_of(self, commit: Commit) -> dict[str, str | bytes]:
         """The rows of its snapshot, if it is whole with what is stored, and of one version."""

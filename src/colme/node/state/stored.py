@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from colme.node.state.database import damaged, newer
 from colme.node.wire.codec import Standing
@@ -65,6 +65,8 @@ class Stored:
     marks: dict[str, int]
     entries: dict[str, "Kept"]
     """What others have released, and this node too, by origin."""
+    requests: dict[str, bytes]
+    """The digest of each request whose samples are in, by its key, the oldest one first."""
     past: tuple[Past, ...]
     covered: int
     """The last sample of the present promise that the ledger lists, counted from its first."""
@@ -74,6 +76,15 @@ class Stored:
     def base(self) -> int:
         """The last sample of the promises before this one: the ledger counts over all of them."""
         return self.past[-1].last if self.past else 0
+
+
+class RequestId(NamedTuple):
+    """A request that brings samples, so that its retry does not bring them a second time."""
+
+    key: str
+    """Chosen by the client, and the same for a retry."""
+    digest: bytes
+    """Of its body: another body under the same key is another request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,6 +218,7 @@ def _read(connection: sqlite3.Connection, path: Path) -> Stored:
                 "SELECT origin, content, via, at FROM entry"
             )
         },
+        requests=dict(connection.execute("SELECT key, digest FROM request ORDER BY number")),
         past=past,
         covered=covered or 0,
         releases=releases,
