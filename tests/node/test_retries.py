@@ -9,7 +9,9 @@ import pytest
 
 from colme.errors import SampleError, StoreError
 from colme.node import driving
+from colme.node import node as node_module
 from colme.node.node import Node
+from colme.node.samples.feeds import Take
 from colme.node.state import Commit, RequestId, Store
 from colme.node.state.store import MOST_REQUESTS
 from support.boarded import relaying
@@ -102,3 +104,35 @@ def test_the_newest_keys_are_remembered(tmp_path: Path) -> None:
     assert kept == [str(number) for number in range(5, last)]
     with closing(Store.open(tmp_path, SETTINGS)) as store:
         assert list(store.requests) == kept
+
+
+class Lines:
+    """A feed without a read position, such as standard input."""
+
+    ended = False
+
+    async def run(self, take: Take) -> None:
+        for value in (0.25, 0.5, 0.75):
+            await take([value], {})
+        self.ended = True
+
+
+async def test_a_feed_batch_whose_commit_failed_but_was_stored_is_not_fed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(node_module, "PAUSE", 0.01)
+    feed = Lines()
+    monkeypatch.setattr(node_module, "make_feed", lambda *_, **__: feed)
+    node, first = alone(tmp_path), Store.commit
+
+    async def stores_and_fails_the_second(store: Store, what: Commit) -> None:
+        await first(store, what)
+        if store.taken == 2:
+            raise StoreError("state", "an I/O error after the write", "a disk that works")
+
+    monkeypatch.setattr(Store, "commit", stores_and_fails_the_second)
+    for starts in (1, 2):
+        feed.ended = False
+        async with node:
+            await until(lambda: feed.ended)
+            assert node.status().samples.taken == 3 * starts, "another start has other samples"

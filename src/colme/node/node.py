@@ -36,7 +36,7 @@ from colme.node.samples.feeds import Feed, Synthetic, make_feed, make_noise
 from colme.node.samples.first_lines import FirstLines, first_marks
 from colme.node.session.admission import Admission, Agreement
 from colme.node.session.neighbourhood import Neighbourhood, running
-from colme.node.state import REPEATABLE, RequestId, Store, replaced_in
+from colme.node.state import BATCHES, REPEATABLE, RequestId, Store, replaced_in
 from colme.node.trust.identity import Identity
 from colme.node.trust.tls import Trust, signing_settings
 from colme.node.wire.codec import Reason
@@ -183,16 +183,18 @@ class Intake:
             self._log.info("the source has ended")
 
     async def _take_once_stored(self, samples: Sequence[float], marks: Mapping[str, int]) -> None:
-        """A source waits while the disk fails, and goes on after what is stored."""
-        while True:
+        """A source waits while the disk fails, and goes on after what is stored.
+
+        A commit that failed may be on the disk after all. The number of the batch, stored with it,
+        tells: standard input has no read position, and its samples would be taken in twice.
+        """
+        number = self._store.marks.get(BATCHES, 0) + 1
+        while self._store.marks.get(BATCHES, 0) < number:
             try:
-                return await self._driver.observe(samples, marks)
+                await self._driver.observe(samples, {**marks, BATCHES: number})
             except StoreError:
                 while self._driver.trouble is not None:
                     await asyncio.sleep(PAUSE)
-            # A commit that failed may be on the disk after all.
-            if marks and marks.items() <= self._store.marks.items():
-                return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

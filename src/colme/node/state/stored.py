@@ -37,6 +37,9 @@ REPEATABLE = "repeatable noise"
 """Among the marks, of a whole state: 1 where its noise can be repeated, 0 where it can't. A state
 of 0.1.0 has it only where it can."""
 
+BATCHES = "batches of feeds"
+"""Among the marks: the batches of samples that feeds have brought, over all starts."""
+
 LAST_SAMPLE = 2**63 - 1
 """SQLite's largest number: no ledger comes to it."""
 
