@@ -15,11 +15,12 @@ from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from traceback import format_tb
 from typing import Any, Self
 
 from structlog.typing import FilteringBoundLogger
 
-from colme.errors import ConfigError, LocalProtocolError, SampleError, StoreError
+from colme.errors import ColmeError, ConfigError, LocalProtocolError, SampleError, StoreError
 from colme.network import NoiseSource
 from colme.node.boards import BoardsDriver, Speakers
 from colme.node.config import NodeConfig, SyntheticSource
@@ -141,6 +142,14 @@ def _speakers(config: NodeConfig, settings: Settings) -> Speakers:
         roster=config.origins.roster,
         known=[origin for origin in known if origin is not None],
     )
+
+
+def in_words(error: BaseException | None) -> str:
+    """Return what ended a node; of an error that is not colme's its kind alone.
+
+    Text of other errors may quote a sample.
+    """
+    return str(error) if isinstance(error, ColmeError) else type(error).__name__
 
 
 PAUSE = 0.5
@@ -305,6 +314,8 @@ class Node:
         """Why it is not ready; empty if it is."""
         parts, driver = self._parts, self._parts.driver
         found = [driver.trouble, parts.intake.trouble]
+        if parts.failure.done():
+            found.append(f"the node has stopped: {in_words(parts.failure.exception())}")
         if not parts.neighbourhood.joined.is_set():
             found.append("not joined yet: waiting for the neighbours' answers")
         if self.config.agreed.rounds == "clock" and driver.wait > self.config.agreed.interval:
@@ -469,7 +480,9 @@ class Node:
         """Send nothing more; whoever waits for the node is told why."""
         self._parts.driver.stop()
         self._parts.neighbourhood.fall_silent()
-        self._parts.log.error("stopping", kind=type(error).__name__, why=str(error))
+        where = "".join(format_tb(error.__traceback__))
+        why = {"why": str(error)} if isinstance(error, ColmeError) else {"where": where}
+        self._parts.log.error("stopping", kind=type(error).__name__, **why)
         if not self._parts.failure.done():
             self._parts.failure.set_exception(error)
             self._parts.failure.exception()  # It is told to whoever asks; nobody has to.

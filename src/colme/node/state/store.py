@@ -6,9 +6,9 @@ sent before it is on disk: to noise the same samples again, after a crash, would
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -251,7 +251,37 @@ class Store:
                     origin = origin_of(self._settings)
                     connection.execute("UPDATE meta SET origin = coalesce(origin, ?)", (origin,))
                 self.epoch += 1
+                self._files = self._files_in_place()
                 return connection
+
+    def _files_in_place(self) -> dict[Path, tuple[int, int]]:
+        """Return the device and number of the state's file and of its log, if they are there."""
+        found = {}
+        for path in (self._path, self._path.with_name(f"{self._path.name}-wal")):
+            with suppress(FileNotFoundError, NotADirectoryError):
+                status = path.stat()
+                found[path] = status.st_dev, status.st_ino
+        return found
+
+    @contextmanager
+    def _change(self) -> Iterator[None]:
+        """All of it or nothing; durable when it ends, in the files that another start would open.
+
+        SQLite goes on writing into a file that was removed or replaced, and none of that is ever
+        found again: such a commit must not be acknowledged.
+        """
+        with database.in_words(self._path):
+            with database.transaction(self._connection):
+                yield
+            if self._files_in_place() == self._files:
+                return
+        seen = f"{self._path}: removed or replaced while the node ran"
+        remedy = (
+            "the file that this node has opened: what it stores now would be lost. Put the newest "
+            "state back (the folder that was moved, or colme state restore) and start again; what "
+            "was not acknowledged is not in it"
+        )
+        raise StaleStateError("state", seen, remedy)
 
     def _create(self, connection: sqlite3.Connection) -> None:
         profile = self._settings.profile
@@ -299,7 +329,11 @@ class Store:
                 connection.execute("UPDATE proof SET bytes = randomblob(?)", (PROOF_BYTES,))
             stored = self._read(connection)
             now = Progress.of(stored.snapshot)
-            older = stored.covered < self.covered or now.round < before.round
+            older = (
+                stored.covered < self.covered
+                or now.round < before.round
+                or now.taken < before.taken
+            )
             if stored.epoch != self.epoch or older:
                 # Nothing of it is adopted: to look again must find it as old as it is.
                 raise StaleStateError(
@@ -311,6 +345,7 @@ class Store:
             self._adopt(stored)
             self._connection.close()
             self._connection = connection
+            self._files = self._files_in_place()
 
     def _write(self, commit: Commit) -> None:
         snapshot = (self.snapshot or {}) | dict(commit.snapshot)
@@ -327,7 +362,7 @@ class Store:
             rows["marks"] = to_json(marks)
         if commit.released is not None:
             rows["released"] = commit.released
-        with database.in_words(self._path), database.transaction(self._connection):
+        with self._change():
             covered = self._list(commit.entry)
             # Of the whole, whichever parts came: what is released is what the ledger lists.
             noised = Progress.of(snapshot).released
@@ -402,7 +437,7 @@ class Store:
         return entry.last
 
     def _confirm(self) -> None:
-        with database.in_words(self._path), database.transaction(self._connection):
+        with self._change():
             self._connection.execute("UPDATE meta SET from_backup = 0")
         self.from_backup = False
 
@@ -410,7 +445,7 @@ class Store:
         if self.taken:
             expected = "none: nothing has been lost"
             raise LocalProtocolError("state", f"{self.taken} samples", expected)
-        with database.in_words(self._path), database.transaction(self._connection):
+        with self._change():
             self._connection.execute("UPDATE boot SET incarnation = ?", (number,))
         self.incarnation = number
 
@@ -419,7 +454,7 @@ class Store:
             expected = "none: nothing has been lost"
             raise LocalProtocolError("state", f"{self.taken} samples", expected)
         epoch, floor = max(self.epoch, lost.epoch + 1), max(self.floor, lost.round)
-        with database.in_words(self._path), database.transaction(self._connection):
+        with self._change():
             self._connection.execute("UPDATE boot SET epoch = ?, floor = ?", (epoch, floor))
         self.epoch, self.floor = epoch, floor
 
