@@ -131,6 +131,13 @@ class BoardsJournal(Journal):
         }
 
 
+BLOCKED = "both signed by this node's key: two states have had it, and all block it for good"
+NEW_IDENTITY = (
+    "a key that one state alone has had. Stop this node, make another identity (colme identity "
+    "new), let all neighbours pin its certificate, move the state away and begin with an empty one "
+    "(--state-lost and, for a file, --first-lines skip). Never feed it samples of before: they "
+    "would be noised twice"
+)
 MOST_BOARDS = 4
 """Digests of a whole board that a neighbour may send between two ticks: one is usual, an answer
 and a reconnect make three."""
@@ -267,23 +274,34 @@ class BoardsDriver(AgentDriver):
         self._require_disk()
         if yours.origin != self._origin:
             raise MessageError("yours", f"an entry of {yours.origin}", f"one of {self._origin}")
-        if self._is_lost:
-            for said in statements(yours):
-                if not self._identity.verify(said.key, said.content(), said.signature):
-                    raise MessageError("yours", "a bad signature", "my own")
-            self._lost_incarnation = max(self._lost_incarnation, yours.order[0])
-            return
         try:
+            if self._is_lost:
+                self._note_lost(self._peers[peer], yours)
+                return
             self._take(self._peers[peer], RecordsMessage((yours,)))
         except Refused as error:
             raise MessageError("yours", error.seen, error.expected) from error
         self._require_newest_state()
 
+    def _note_lost(self, sender: Contact, mine: Entry) -> None:
+        """Note a record of the state that was lost: the next incarnation is above it.
+
+        It must not get on the board: there it would look newer than the state that begins.
+        """
+        for said in statements(mine):
+            if not self._identity.verify(said.key, said.content(), said.signature):
+                seen = f"a bad one on a record of {said.origin}"
+                raise Refused(Reason.BAD_SIGNATURE, sender.name, "signature", seen, "my own")
+        if isinstance(mine, Proof):
+            raise StaleStateError("state", f"two records that differ, {BLOCKED}", NEW_IDENTITY)
+        self._lost_incarnation = max(self._lost_incarnation, mine.order[0])
+
     def _require_newest_state(self) -> None:
         try:
             self.agent.boards.require_newest_state()
         except StaleStateError as error:
-            remedy = newest_instead(self._store.folder)
+            blocked = isinstance(self.agent.boards.board.get(self._origin), Proof)
+            remedy = NEW_IDENTITY if blocked else newest_instead(self._store.folder)
             raise StaleStateError(error.field, error.seen, remedy) from None
 
     def _require_end(self, sender: Contact) -> None:
@@ -304,10 +322,16 @@ class BoardsDriver(AgentDriver):
         for entry in entries:
             fresh = {entry.origin} if self._is_brought(entry.origin) else set[str]()
             try:
+                if self._is_lost and entry.origin == self._origin:
+                    # On a neighbour's session it may come before the answer to my hello.
+                    self._note_lost(sender, entry)
+                    continue
                 require_honest_mean(sender, entry)
                 self._speakers.require_allowed(sender, entry, brings | fresh)
             except Refused as error:
                 refusals.append(error)
+            except StaleStateError as error:
+                self._fail(error)
             else:
                 allowed.append(entry)
                 brings |= fresh

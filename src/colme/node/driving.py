@@ -364,11 +364,8 @@ class AgentDriver(ABC):
     def _restore(self) -> None:
         """The agent as stored, or a new one in the life that this state is of."""
         stored = self._snapshot()
-        self.agent = (
-            Agent(replace(self._settings, incarnation=self._store.incarnation))
-            if stored is None
-            else Agent.restore(self._settings, stored)
-        )
+        settings = replace(self._settings, incarnation=self._store.incarnation)
+        self.agent = Agent(settings) if stored is None else Agent.restore(settings, stored)
         self._journal.open(self.agent)
 
     def _snapshot(self) -> dict[str, Any] | None:

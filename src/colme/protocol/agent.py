@@ -41,6 +41,9 @@ class Agent:
         agent = cls(settings)
         stored = snapshot.load(data, settings, exchange=type(agent._exchange.state))
         agent._own.stream = stored.stream
+        if stored.stream.count == 0:
+            # Nothing of it is anywhere: what was lost before it may have had a higher one.
+            stored.stream.incarnation = max(stored.stream.incarnation, settings.incarnation)
         agent._exchange.resume(stored.exchange)
         return agent
 

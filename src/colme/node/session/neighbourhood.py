@@ -196,15 +196,16 @@ class Neighbourhood:
         if refusal.reason != pb.REASON_STALE_STATE:
             return
         remembered = from_wire(refusal.remembered)
-        if self._state_lost and not self.joined.is_set():
-            self._compare(peer, refusal)
-            await self._store.adopt_loss(remembered.epoch, remembered.round)
-            return
+        is_lost = self._state_lost and not self.joined.is_set()
         try:
-            self._require_newest(peer, remembered)
+            if not is_lost:
+                self._require_newest(peer, remembered)
             self._compare(peer, refusal)
         except StaleStateError as error:
             self._fail(error)
+            return
+        if is_lost:
+            await self._store.adopt_loss(remembered.epoch, remembered.round)
 
     def parted(self, peer: str, why: str) -> None:
         """There is no session, for this reason."""
