@@ -144,7 +144,7 @@ def _speakers(config: NodeConfig, settings: Settings) -> Speakers:
     )
 
 
-def in_words(error: BaseException | None) -> str:
+def told_of(error: BaseException | None) -> str:
     """Return what ended a node; of an error that is not colme's its kind alone.
 
     Text of other errors may quote a sample.
@@ -315,7 +315,7 @@ class Node:
         parts, driver = self._parts, self._parts.driver
         found = [driver.trouble, parts.intake.trouble]
         if parts.failure.done():
-            found.append(f"the node has stopped: {in_words(parts.failure.exception())}")
+            found.append(f"the node has stopped: {told_of(parts.failure.exception())}")
         if not parts.neighbourhood.joined.is_set():
             found.append("not joined yet: waiting for the neighbours' answers")
         if self.config.agreed.rounds == "clock" and driver.wait > self.config.agreed.interval:
@@ -380,7 +380,7 @@ class Node:
             raise LocalProtocolError("sample", "one for a node that has stopped", "one that runs")
         if parts.neighbourhood.unsure:
             # In an old or a lost state it would be lost too, or worse, noised twice.
-            expected = "every neighbour's word that the state is the newest: see colme status"
+            expected = "the neighbours' word that the state is the newest: see colme status"
             raise LocalProtocolError("sample", "one before that", expected)
         return parts.driver.observe(samples, request=request)
 
