@@ -172,11 +172,10 @@ async def test_a_state_that_may_be_old_takes_nothing_in_before_a_neighbour_answe
     async with Node(config) as node:  # A new state has nothing that could be old.
         await node.take([0.25] * 20)
     copytree(state, old)
-    async with Node(relaying(two, "b", "a")) as b:
-        async with Node(config) as node:
-            await until(lambda: node._parts.neighbourhood.joined.is_set())
-            await node.take([0.25] * 200)
-            await until(lambda: (of(b, a) or written_off()).count > 100 if of(b, a) else False)
+    async with Node(relaying(two, "b", "a")) as b, Node(config) as node:
+        await until(lambda: node._parts.neighbourhood.joined.is_set())
+        await node.take([0.25] * 200)
+        await until(lambda: (of(b, a) or written_off()).count > 100 if of(b, a) else False)
     rmtree(state)
     copytree(old, state)
     async with Node(config) as node:

@@ -52,7 +52,7 @@ COMMANDS = {
         "Reproduce the paper's figure and its claims, or the comparison with earlier systems.",
     ),
     "identity": Offer("node", "Make, show or renew the key and the certificate of a node."),
-    "node": Offer("node", "Run a node until it is interrupted (SIGINT or SIGTERM)."),
+    "node": Offer("node", "Run a node until it is interrupted (SIGINT, SIGTERM or SIGHUP)."),
     "status": Offer("node", "Show a running node's estimate, round, privacy and neighbours."),
     "state": Offer("node", "Show, back up, restore or change the stored state of a node."),
     "fleet": Offer(
