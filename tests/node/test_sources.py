@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from errno import EIO
 from io import FileIO
 from pathlib import Path
+from threading import Thread, current_thread
 from typing import BinaryIO
 
 import numpy as np
@@ -104,7 +105,7 @@ async def test_lines_are_read_as_they_are_written_and_only_when_complete(
         with path.open("ab") as file:
             file.write(piece)
         await until(lambda: followed and followed[0].tell() == path.stat().st_size)
-        assert taker.values == taken
+        await until(lambda wanted=taken: taker.values == wanted)  # type: ignore[misc]
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -344,3 +345,27 @@ def test_noise_is_repeatable_for_made_up_data_that_asks_for_it_and_nowhere_else(
 def test_samples_by_http_and_made_up_ones_have_nothing_to_run() -> None:
     for spec in (config.HttpSource(kind="http"), SYNTHETIC):
         assert make_feed(spec, marks={}, refused=Taker().refuse) is None
+
+
+@pytest.mark.parametrize("mark", [0, 2])
+def test_a_file_is_read_beside_the_event_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mark: int
+) -> None:
+    """A disk may let a reader wait, where it begins and where it goes on: the node must go on."""
+    readers: set[Thread] = set()
+
+    class Watched(FileIO):
+        def read(self, size: int | None = -1, /) -> bytes:
+            readers.add(current_thread())
+            return super().read(size)
+
+    def opened(path: Path) -> FileIO:
+        readers.add(current_thread())
+        return Watched(path)
+
+    path = tmp_path / "data"
+    path.write_bytes(b"1\n2\n3\n")
+    monkeypatch.setattr(feeds, "regular_file", opened)
+    assert follow(path, 6, marks={f"file:{path}": mark}).values == [1, 2, 3][mark // 2 :]
+    assert readers
+    assert current_thread() not in readers

@@ -4,17 +4,13 @@ Samples, noise, the bytes to send and the agent's snapshot go into one transacti
 sent before it is on disk: to noise the same samples again, after a crash, would leak.
 """
 
-import asyncio
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping
-from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from queue import SimpleQueue
-from threading import Thread
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 from colme.errors import (
     LedgerError,
@@ -38,72 +34,11 @@ from colme.node.state.stored import (
     write_rows,
 )
 from colme.node.state.upgrades import is_current, upgrade
+from colme.node.thread import CallThread
 from colme.node.wire.codec import Standing
 from colme.privacy.ledger import Entry, Past, require_next
 from colme.protocol.events import EVERYTHING
 from colme.protocol.settings import Settings
-
-Result = TypeVar("Result")
-
-
-class Lane:
-    """A thread that makes one call after another, cheaper to reach than an executor's.
-
-    Calls are made in the order in which they were asked for.
-    """
-
-    def __init__(self, name: str) -> None:
-        self._calls: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
-        self._thread = Thread(target=self._run, name=name, daemon=True)
-        self._thread.start()
-
-    def call(self, work: Callable[[], Result]) -> Result:
-        """Make a call and wait for it."""
-        future: Future[Result] = Future()
-        self._calls.put(lambda: _settle(future, *_outcome(work)))
-        return future.result()
-
-    async def reach(self, work: Callable[[], Result]) -> Result:
-        """Make a call and await it. Whoever stops waiting does not stop the call."""
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[Result] = loop.create_future()
-
-        def make_call() -> None:
-            outcome = _outcome(work)
-            with suppress(RuntimeError):  # The loop is closed: nobody waits any more.
-                loop.call_soon_threadsafe(_settle, future, *outcome)
-
-        self._calls.put(make_call)
-        return await future
-
-    def close(self) -> None:
-        """End the thread, once it has made the calls asked for so far."""
-        self._calls.put(None)
-        self._thread.join()
-
-    def _run(self) -> None:
-        while (make_call := self._calls.get()) is not None:
-            make_call()
-
-
-def _outcome(work: Callable[[], Result]) -> tuple[Result | None, BaseException | None]:
-    try:
-        return work(), None
-    except BaseException as error:
-        # Not lost: it is raised again where the call is awaited.
-        return None, error
-
-
-def _settle(
-    future: Future[Any] | asyncio.Future[Any], result: Any, error: BaseException | None
-) -> None:
-    if future.cancelled():
-        return
-    if error is None:
-        future.set_result(result)
-    else:
-        future.set_exception(error)
-
 
 MOST_REQUESTS = 1000
 """That are remembered: more than any client has under way when it tries again."""
@@ -173,11 +108,11 @@ class Store:
         """Where it is."""
         return self._path.parent
 
-    def __init__(self, folder: Path, settings: Settings, lane: Lane) -> None:
+    def __init__(self, folder: Path, settings: Settings, thread: CallThread) -> None:
         self._path = folder / database.FILE
         self._settings = settings
-        self._lane = lane
-        self._connection = lane.call(self._begin)
+        self._thread = thread
+        self._connection = thread.call(self._begin)
         self._to_close = ExitStack()
         self._open = True
 
@@ -190,10 +125,10 @@ class Store:
         database.make_private_folder(folder)
         with ExitStack() as undo:
             undo.callback(Lock.take(folder).release)
-            lane = Lane(f"state of {settings.name}")
-            undo.callback(lane.close)
-            store = cls(folder, settings, lane)
-            undo.callback(lane.call, lambda: store._connection.close())
+            thread = CallThread(f"state of {settings.name}")
+            undo.callback(thread.close)
+            store = cls(folder, settings, thread)
+            undo.callback(thread.call, lambda: store._connection.close())
             store._to_close = undo.pop_all()
         return store
 
@@ -233,7 +168,7 @@ class Store:
     async def _reach(self, work: Callable[[], None]) -> None:
         if not self._open:
             raise StoreError("state", f"{self._path}: closed", "a store that is open")
-        await self._lane.reach(work)
+        await self._thread.reach(work)
 
     # What follows runs in the store's own thread.
 
