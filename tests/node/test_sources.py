@@ -118,15 +118,9 @@ def refusal_after(path: Path, change: str) -> str:
     taker = Taker()
     source = source_of(path, taker, marks={})
 
-    async def read_then_change() -> None:
-        read_all = asyncio.Event()
-
-        async def take(values: Sequence[float], marks: Mapping[str, int]) -> None:
-            await taker.take(values, marks)
-            read_all.set()
-
-        task = asyncio.create_task(source.run(take))
-        await asyncio.wait_for(read_all.wait(), timeout=60)
+    async def take(values: Sequence[float], marks: Mapping[str, int]) -> None:
+        """The feed waits for it, so nothing reads while the file changes."""
+        await taker.take(values, marks)
         if change == "shrink":
             os.truncate(path, 2)
         elif change == "write anew":
@@ -144,10 +138,9 @@ def refusal_after(path: Path, change: str) -> str:
             path.parent.write_bytes(b"no folder")
         else:
             path.unlink()
-        await asyncio.wait_for(task, timeout=60)
 
     with pytest.raises(SampleError) as caught:
-        asyncio.run(read_then_change())
+        asyncio.run(asyncio.wait_for(source.run(take), timeout=60))
     assert taker.values == [1, 2, 3]
     return str(caught.value)
 
