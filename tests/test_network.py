@@ -142,7 +142,7 @@ def test_who_has_no_samples_left_goes_on_without() -> None:
     assert [one.counts.taken for one in network.agents.values()] == [3, 7]
 
 
-@pytest.mark.parametrize(("row", "seen"), [([0.5], "1 of them"), (0.5, 0.5)])
+@pytest.mark.parametrize(("row", "seen"), [([0.5], "1 of them"), (0.5, "float")])
 def test_a_row_that_is_not_one_sample_each_is_refused(row: object, seen: object) -> None:
     network = of_graph(nx.path_graph(["a", "b"]))
     with refused(SampleError, "samples of a round", seen=seen):

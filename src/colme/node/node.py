@@ -20,7 +20,14 @@ from typing import Any, Self
 
 from structlog.typing import FilteringBoundLogger
 
-from colme.errors import ColmeError, ConfigError, LocalProtocolError, SampleError, StoreError
+from colme.errors import (
+    ColmeError,
+    ConfigError,
+    LocalProtocolError,
+    NodeError,
+    SampleError,
+    StoreError,
+)
 from colme.network import NoiseSource
 from colme.node.boards import BoardsDriver, Speakers
 from colme.node.config import NodeConfig, SyntheticSource
@@ -142,14 +149,6 @@ def _speakers(config: NodeConfig, settings: Settings) -> Speakers:
         roster=config.origins.roster,
         known=[origin for origin in known if origin is not None],
     )
-
-
-def told_of(error: BaseException | None) -> str:
-    """Return what ended a node; of an error that is not colme's its kind alone.
-
-    Text of other errors may quote a sample.
-    """
-    return str(error) if isinstance(error, ColmeError) else type(error).__name__
 
 
 PAUSE = 0.5
@@ -315,7 +314,7 @@ class Node:
         parts, driver = self._parts, self._parts.driver
         found = [driver.trouble, parts.intake.trouble]
         if parts.failure.done():
-            found.append(f"the node has stopped: {told_of(parts.failure.exception())}")
+            found.append(f"the node has stopped: {parts.failure.exception()}")
         if not parts.neighbourhood.joined.is_set():
             found.append("not joined yet: waiting for the neighbours' answers")
         if self.config.agreed.rounds == "clock" and driver.wait > self.config.agreed.interval:
@@ -480,9 +479,12 @@ class Node:
         """Send nothing more; whoever waits for the node is told why."""
         self._parts.driver.stop()
         self._parts.neighbourhood.fall_silent()
-        where = "".join(format_tb(error.__traceback__))
-        why = {"why": str(error)} if isinstance(error, ColmeError) else {"where": where}
-        self._parts.log.error("stopping", kind=type(error).__name__, **why)
+        kind, log = type(error).__name__, self._parts.log
+        if not isinstance(error, ColmeError):
+            # Where, but not the error's text: it may quote a sample.
+            log = log.bind(trace="".join(format_tb(error.__traceback__)))
+            error = NodeError("node", kind, "no such fault: see its log for the place")
+        log.error("stopping", kind=kind, why=str(error))
         if not self._parts.failure.done():
             self._parts.failure.set_exception(error)
             self._parts.failure.exception()  # It is told to whoever asks; nobody has to.

@@ -184,5 +184,5 @@ class Agent:
             return Effects(persist=frozenset({Part.STREAM}))
         if not isinstance(event, Event):
             kinds = ", ".join(kind.__name__ for kind in get_args(Event))
-            raise LocalProtocolError("event", event, f"one of {kinds}")
+            raise LocalProtocolError("event", type(event).__name__, f"one of {kinds}")
         return self._exchange.step(event)

@@ -75,7 +75,7 @@ class Stream:
     def observe(self, value: float, profile: Profile, schedule: ReleaseSchedule) -> None:
         """Take in a sample, clamped to the bounds (and counted as such) where it lies outside."""
         if not is_finite_number(value):
-            raise SampleError("sample", value, "a finite number")
+            raise SampleError("sample", type(value).__name__, "a finite number")
         lo, hi = profile.bounds
         x = min(max(float(value), lo), hi)
         if self.count == 0:
