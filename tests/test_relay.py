@@ -112,6 +112,7 @@ def test_records_under_other_bounds_are_passed_on_but_not_mixed() -> None:
                 Agent(
                     Settings(
                         name=name,
+                        identity=InProcess(name),
                         neighbours=peers,
                         profile=mine if name in half else other,
                         algorithm=Relay(),
@@ -167,7 +168,11 @@ def test_it_has_a_name_and_options_and_says_what_it_does_not_have() -> None:
     assert named("relay", release_squares=False) == Relay(release_squares=False)
     with refused(UnknownOption, "rule"):
         named("relay", rule="tight")
-    agent = Agent(Settings(name="a", neighbours=(), profile=PROFILE, algorithm=Relay()))
+    agent = Agent(
+        Settings(
+            name="a", identity=InProcess("a"), neighbours=(), profile=PROFILE, algorithm=Relay()
+        )
+    )
     with refused(LocalProtocolError, "rounds", seen="relay"):
         _ = agent.accepted
 
@@ -182,7 +187,14 @@ def test_a_capacity_is_a_whole_number(wrong: Any) -> None:
 def test_an_incarnation_is_a_whole_number(wrong: Any) -> None:
     """Or it would be found out when a record is signed, after noise was spent."""
     with refused(ConfigError, "incarnation"):
-        Settings(name="a", neighbours=(), profile=PROFILE, algorithm=Relay(), incarnation=wrong)
+        Settings(
+            name="a",
+            identity=InProcess("a"),
+            neighbours=(),
+            profile=PROFILE,
+            algorithm=Relay(),
+            incarnation=wrong,
+        )
 
 
 def test_a_board_of_absurd_claims_is_answered_from() -> None:
@@ -203,6 +215,7 @@ def test_a_variance_declared_anew_does_not_contradict_what_was_signed() -> None:
     """Nor where the board is lost: two records of one place that differ would bar the agent."""
     settings = Settings(
         name="a",
+        identity=InProcess("a"),
         neighbours=("b",),
         profile=Profile.bounded(0, 1, epsilon=4.0, sigma2=0.1),
         algorithm=Relay(release_squares=False),

@@ -36,8 +36,8 @@ QUOTING: dict[str, tuple[Callable[[], object], type[ColmeError]]] = {
     "a sample as an event": (lambda: agent().step(SECRET), LocalProtocolError),  # type: ignore[arg-type]
     "a sample of a round": (lambda: network().run_round({"a": TEXT}), SampleError),  # type: ignore[dict-item]
     "a round that is one sample": (lambda: network().run_round(SECRET), SampleError),  # type: ignore[arg-type]
-    "a stream that is one sample": (lambda: network().run({"a": SECRET, "b": [1]}), SampleError),  # type: ignore[dict-item]
-    "a stream that is text": (lambda: network().run({"a": TEXT, "b": [1]}), SampleError),  # type: ignore[dict-item]
+    "a stream that is one sample": (lambda: network().run({"a": SECRET, "b": [1]}), SampleError),  # type: ignore[arg-type]
+    "a stream that is text": (lambda: network().run({"a": TEXT, "b": [1]}), SampleError),  # type: ignore[arg-type]
 }
 
 

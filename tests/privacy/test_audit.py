@@ -20,6 +20,7 @@ from scipy.stats import beta
 from colme.network import NoiseSource
 from colme.privacy.mechanism import SecureLaplace, SeededLaplace
 from colme.protocol.agent import Agent
+from colme.protocol.board.identity import InProcess
 from colme.protocol.events import Begin
 from colme.protocol.rounds.paper import Paper
 from colme.protocol.settings import Settings
@@ -101,7 +102,9 @@ def audit(
 def settings_for(epsilon: float, schedule: ReleaseSchedule) -> Settings:
     profile = Profile.bounded(LOW, HIGH, epsilon=epsilon)
     algorithm = Paper(rule=Oracle(frozenset()), schedule=schedule)
-    return Settings(name="me", neighbours=(), profile=profile, algorithm=algorithm)
+    return Settings(
+        name="me", identity=InProcess("me"), neighbours=(), profile=profile, algorithm=algorithm
+    )
 
 
 def total_of(mean: float, count: int, profile: Profile) -> int:
@@ -112,7 +115,9 @@ def total_of(mean: float, count: int, profile: Profile) -> int:
 def relaying(epsilon: float) -> Settings:
     profile = Profile.bounded(LOW, HIGH, epsilon=epsilon)
     algorithm = Relay(release_squares=False)
-    return Settings(name="me", neighbours=(), profile=profile, algorithm=algorithm)
+    return Settings(
+        name="me", identity=InProcess("me"), neighbours=(), profile=profile, algorithm=algorithm
+    )
 
 
 @dataclass

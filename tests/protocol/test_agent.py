@@ -17,6 +17,7 @@ from colme.errors import (
     SnapshotError,
 )
 from colme.protocol.agent import Agent
+from colme.protocol.board.identity import InProcess
 from colme.protocol.events import Begin, Deadline, Event, Observe, Part, Received, Returned
 from colme.protocol.messages import ConsensusMessage, Message, ReleaseMessage, SizeMessage
 from colme.protocol.rounds.paper import Paper
@@ -33,7 +34,15 @@ MEAN = Release(count=1, mean=0.5, variance=0.1, beta=0.1)
 def make_agent(*neighbours: str) -> Agent:
     rule = Oracle(frozenset(neighbours))
     algorithm = Paper(rule=rule)
-    return Agent(Settings(name="me", neighbours=neighbours, profile=PROFILE, algorithm=algorithm))
+    return Agent(
+        Settings(
+            name="me",
+            identity=InProcess("me"),
+            neighbours=neighbours,
+            profile=PROFILE,
+            algorithm=algorithm,
+        )
+    )
 
 
 def release(number: int, value: Release | None = MEAN) -> ReleaseMessage:

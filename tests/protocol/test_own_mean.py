@@ -4,6 +4,7 @@ import pytest
 
 from colme.algorithms import named
 from colme.protocol.agent import Agent
+from colme.protocol.board.identity import InProcess
 from colme.protocol.settings import Settings
 from colme.rules.release import Profile
 
@@ -19,7 +20,13 @@ def test_a_mean_of_samples_at_a_bound_is_that_bound(
     """Three times 99.9, added and divided, is one ulp more than 99.9: no answer may be beyond."""
     profile = Profile.bounded(*bounds, epsilon=1)
     agent = Agent(
-        Settings(name="me", neighbours=("b",), profile=profile, algorithm=named(algorithm))
+        Settings(
+            name="me",
+            identity=InProcess("me"),
+            neighbours=("b",),
+            profile=profile,
+            algorithm=named(algorithm),
+        )
     )
     for sample in samples:
         agent.observe(sample)

@@ -7,6 +7,7 @@ from shutil import copyfile
 from typing import Any
 
 from colme.node.state.database import FILE
+from colme.protocol.board.identity import InProcess
 from colme.protocol.rounds.paper import Paper
 from colme.protocol.settings import Settings
 from colme.relay import Relay
@@ -26,6 +27,7 @@ def settings_of(path: Path) -> Settings:
     squares = path.stem.endswith("-squares")
     return Settings(
         name="a",
+        identity=InProcess("a"),
         neighbours=("b", "c", "d"),
         profile=Profile.bounded(0, 1, epsilon=4, sigma2=None if squares else 0.02),
         algorithm=Relay(release_squares=squares),
@@ -38,7 +40,7 @@ PAPER = [path for path in FILES if path.stem == "paper-known"]
 
 def paper_of(path: Path) -> Settings:
     """Settings for the agent whose state it is, to go on in rounds."""
-    return replace(settings_of(path), algorithm=Paper())
+    return replace(settings_of(path), algorithm=Paper(), identity=None)
 
 
 def story_of(path: Path) -> dict[str, Any]:

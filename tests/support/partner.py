@@ -12,6 +12,7 @@ from colme.node.node import Node
 from colme.node.wire.codec import message_in, parse_frame
 from colme.privacy.mechanism import SeededLaplace
 from colme.protocol.agent import Agent
+from colme.protocol.board.identity import InProcess
 from colme.protocol.events import Begin, Deadline, Received
 from colme.protocol.messages import ConsensusMessage, ReleaseMessage, RoundMessage, of_round
 from colme.protocol.rounds.state import Phase
@@ -45,6 +46,7 @@ class Partner:
         self._agent = Agent(
             Settings(
                 name="b",
+                identity=InProcess("b"),
                 neighbours=("a",),
                 profile=theirs.profile,
                 algorithm=theirs.algorithm,
