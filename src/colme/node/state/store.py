@@ -7,7 +7,7 @@ sent before it is on disk: to noise the same samples again, after a crash, would
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -36,7 +36,7 @@ from colme.node.state.stored import (
 from colme.node.state.upgrades import is_current, upgrade
 from colme.node.thread import CallThread
 from colme.node.wire.codec import Standing
-from colme.privacy.ledger import Entry, Past, require_next
+from colme.privacy.ledger import Entry, require_next
 from colme.protocol.events import EVERYTHING
 from colme.protocol.settings import Settings
 
@@ -71,37 +71,11 @@ class Commit:
     """Those whose samples are in this commit: stored with them, or a retry would double them."""
 
 
-class Store:
+class Store(Stored):
     """The state of one node, in a folder of its own, which no other process may change meanwhile.
 
     The attributes are as last stored. Everything that touches the file runs in one thread.
     """
-
-    epoch: int
-    """Of this start of the node: no other start had it."""
-    floor: int
-    """The round below which this node must not begin."""
-    incarnation: int
-    """Of an agent that begins in this state: higher than of any that has begun before."""
-    from_backup: bool
-    """Whether the state is a restored backup, which may be older than what was sent."""
-    snapshot: dict[str, Any] | None
-    """All parts of it, however few the last commit had."""
-    released: bytes | None
-    told: dict[str, int]
-    """The last round that each neighbour may have heard of."""
-    standings: dict[str, Standing]
-    marks: dict[str, int]
-    entries: dict[str, Kept]
-    """The board, by origin."""
-    requests: dict[str, bytes]
-    """The digest of each request whose samples are in, by its key, the oldest one first."""
-    past: tuple[Past, ...]
-    """Promises that held before this one, for samples of then."""
-    covered: int
-    """The last sample of the present promise that the ledger lists as noised."""
-    releases: int
-    """How many entries the ledger has for it."""
 
     @property
     def folder(self) -> Path:
@@ -135,7 +109,7 @@ class Store:
     @property
     def taken(self) -> int:
         """How many samples it has ever taken in, under whatever promise."""
-        return self._base + Progress.of(self.snapshot).taken
+        return self.base + Progress.of(self.snapshot).taken
 
     async def commit(self, commit: Commit) -> None:
         """Return once it is on disk; after an error, nothing of it is stored.
@@ -150,15 +124,15 @@ class Store:
 
     async def confirmed(self) -> None:
         """The neighbours vouch that the state is the newest: it is no mere backup any more."""
-        await self._reach(self._confirm)
+        await self._reach(partial(self._set, "meta", from_backup=False))
 
     async def adopt_loss(self, epoch: int, round: int) -> None:  # noqa: A002 (the paper's word)
         """Begin after what the neighbours remember of a state that was lost."""
-        await self._reach(partial(self._begin_after, Standing(epoch=epoch, round=round)))
+        await self._reach(partial(self._begin_after, epoch=epoch + 1, floor=round))
 
     async def begin_incarnation(self, number: int) -> None:
         """Of a state that has nothing yet: what was lost before it had lower ones."""
-        await self._reach(partial(self._begin_incarnation, number))
+        await self._reach(partial(self._begin_after, incarnation=number))
 
     def close(self) -> None:
         """Let another process have the state."""
@@ -242,20 +216,8 @@ class Store:
         return stored
 
     def _adopt(self, stored: Stored) -> None:
-        self.epoch = stored.epoch
-        self.floor = stored.floor
-        self.incarnation = stored.incarnation
-        self.from_backup = stored.from_backup
-        self.snapshot = stored.snapshot
-        self.released = stored.released
-        self.told = stored.told
-        self.standings = stored.standings
-        self.marks = stored.marks
-        self.entries = stored.entries
-        self.requests = stored.requests
-        self.past, self._base = stored.past, stored.base
-        self.covered = stored.covered
-        self.releases = stored.releases
+        for one in fields(Stored):
+            setattr(self, one.name, getattr(stored, one.name))
 
     def _reopen(self) -> None:
         before = Progress.of(self.snapshot)
@@ -286,15 +248,12 @@ class Store:
         snapshot = (self.snapshot or {}) | dict(commit.snapshot)
         rows = self._parts_of(commit)
         # Else only what changed, too: a sample is to write its stream and a mark, and no more.
-        told = self.told | dict(commit.told)
-        if told != self.told:
-            rows["told"] = to_json(told)
-        standings = self.standings | dict(commit.standings)
-        if standings != self.standings:
-            rows["standings"] = _plain(standings)
-        marks = self.marks | dict(commit.marks)
-        if marks != self.marks:
-            rows["marks"] = to_json(marks)
+        changed = {}
+        for name in ("told", "standings", "marks"):
+            before: dict[str, Any] = getattr(self, name)
+            if (now := before | dict(getattr(commit, name))) != before:
+                changed[name] = now
+                rows[name] = _plain(now) if name == "standings" else to_json(now)
         if commit.released is not None:
             rows["released"] = commit.released
         with self._change():
@@ -315,7 +274,8 @@ class Store:
             self.entries.pop(origin, None)
         self.snapshot = snapshot
         self.released = self.released if commit.released is None else commit.released
-        self.told, self.standings, self.marks = told, standings, marks
+        for name, now in changed.items():
+            setattr(self, name, now)
         self.covered = covered
         self.releases += commit.entry is not None
 
@@ -355,7 +315,7 @@ class Store:
     def _list(self, entry: Entry | None) -> int:
         """Add an entry to the ledger, if it goes on where the ledger ends; return its new end."""
         (last,) = self._connection.execute("SELECT max(last) FROM ledger").fetchone()
-        covered = max((last or 0) - self._base, 0)
+        covered = max((last or 0) - self.base, 0)
         if entry is None:
             return covered
         require_next(covered, entry)
@@ -363,35 +323,27 @@ class Store:
             "INSERT INTO ledger (round, first, last, blocks, epsilon) VALUES (?, ?, ?, ?, ?)",
             (
                 entry.round,
-                self._base + entry.first,
-                self._base + entry.last,
+                self.base + entry.first,
+                self.base + entry.last,
                 entry.blocks,
                 entry.epsilon,
             ),
         )
         return entry.last
 
-    def _confirm(self) -> None:
-        with self._change():
-            self._connection.execute("UPDATE meta SET from_backup = 0")
-        self.from_backup = False
-
-    def _begin_incarnation(self, number: int) -> None:
+    def _begin_after(self, **lost: int) -> None:
+        """Begin with these numbers at least: they are above all of a state that was lost."""
         if self.taken:
             expected = "none: nothing has been lost"
             raise LocalProtocolError("state", f"{self.taken} samples", expected)
-        with self._change():
-            self._connection.execute("UPDATE boot SET incarnation = ?", (number,))
-        self.incarnation = number
+        self._set("boot", **{name: max(getattr(self, name), lost[name]) for name in lost})
 
-    def _begin_after(self, lost: Standing) -> None:
-        if self.taken:
-            expected = "none: nothing has been lost"
-            raise LocalProtocolError("state", f"{self.taken} samples", expected)
-        epoch, floor = max(self.epoch, lost.epoch + 1), max(self.floor, lost.round)
+    def _set(self, table: str, **values: int) -> None:
         with self._change():
-            self._connection.execute("UPDATE boot SET epoch = ?, floor = ?", (epoch, floor))
-        self.epoch, self.floor = epoch, floor
+            names = ", ".join(f"{name} = ?" for name in values)
+            self._connection.execute(f"UPDATE {table} SET {names}", tuple(values.values()))
+        for name, value in values.items():
+            setattr(self, name, value)
 
 
 def _plain(standings: Mapping[str, Standing]) -> str:

@@ -47,9 +47,9 @@ to_json = json.JSONEncoder(separators=(",", ":"), check_circular=False, allow_na
 """One encoder for all snapshots: there is one every round."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(eq=False, kw_only=True)
 class Stored:
-    """The content of a state file."""
+    """The content of a state file, as it was read, or as last stored (`Store`)."""
 
     name: str
     bounds: tuple[float, float]
@@ -58,12 +58,18 @@ class Stored:
     """Whose records it writes; None where its algorithm has none."""
     created: str
     from_backup: bool
+    """Whether it is a restored backup, which may be older than what was sent."""
     epoch: int
+    """Of this start of the node: no other start had it."""
     floor: int
+    """The round below which this node must not begin."""
     incarnation: int
+    """Of an agent that begins in this state: higher than of any that has begun before."""
     snapshot: dict[str, Any] | None
+    """All parts of it; None if nothing was ever stored."""
     released: bytes | None
     told: dict[str, int]
+    """The last round that each neighbour may have heard of."""
     standings: dict[str, Standing]
     marks: dict[str, int]
     entries: dict[str, "Kept"]
@@ -71,9 +77,11 @@ class Stored:
     requests: dict[str, bytes]
     """The digest of each request whose samples are in, by its key, the oldest one first."""
     past: tuple[Past, ...]
+    """Promises that held before this one, for samples of then."""
     covered: int
     """The last sample of the present promise that the ledger lists, counted from its first."""
     releases: int
+    """How many entries the ledger has for it."""
 
     @property
     def base(self) -> int:
