@@ -12,6 +12,7 @@ from colme.node.node import Node
 from colme.node.samples.feeds import make_noise
 from colme.node.session.rehearsal import check
 from colme.privacy.mechanism import SecureLaplace
+from colme.protocol.board.identity import InProcess
 from support.boarded import relaying
 from support.neighbours import Neighbours
 from support.refusing import refused
@@ -51,7 +52,7 @@ def test_the_epsilon_that_is_named_works(tmp_path: Path, privacy: dict[str, floa
     assert privacy["epsilon"] < named < 1.03 * privacy["epsilon"]
     config = alone(tmp_path / "named", **{**privacy, "epsilon": named})
     assert asyncio.run(check(config)) == []
-    noise = make_noise(config.source, config.settings("a"))
+    noise = make_noise(config.source, config.settings("a", InProcess("a")))
     assert isinstance(noise, SecureLaplace)
 
 
