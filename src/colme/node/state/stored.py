@@ -47,7 +47,7 @@ to_json = json.JSONEncoder(separators=(",", ":"), check_circular=False, allow_na
 """One encoder for all snapshots: there is one every round."""
 
 
-@dataclass(eq=False, kw_only=True)
+@dataclass(eq=False, repr=False, kw_only=True)  # exact sums are in it: nothing may print them
 class Stored:
     """The content of a state file, as it was read, or as last stored (`Store`)."""
 
