@@ -261,3 +261,16 @@ def test_the_newest_backup_is_accepted_and_an_old_one_is_refused(tmp_path: Path)
 
         bring_back(tmp_path / "old", victim)
         require_refused(nodes, victim, others)
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_a_node_cleanly_and_is_logged(tmp_path: Path, number: signal.Signals) -> None:
+    """A terminal that is closed sends SIGHUP: without a handler it kills without a word."""
+    (member,) = acquainted(tmp_path, 1)
+    with Nodes(member) as nodes:
+        nodes.ready()
+        nodes.send(member, number)
+        assert nodes.ended(member) == 0
+    lines = [json.loads(line) for line in log_file(member).read_text().splitlines()]
+    assert number.name in [line.get("signal") for line in lines]
+    assert lines[-1]["event"] == "stopped"

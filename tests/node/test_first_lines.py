@@ -17,6 +17,7 @@ from colme.node.samples.first_lines import FirstLines, first_marks
 from colme.node.session.rehearsal import check
 from colme.node.state import Overview
 from colme.privacy.mechanism import SecureLaplace
+from colme.protocol.board.identity import InProcess
 from support.neighbours import Neighbours
 from support.processes import acquainted
 from support.refusing import refused
@@ -314,7 +315,7 @@ def test_the_epsilon_that_is_named_works(tmp_path: Path, privacy: dict[str, floa
     assert privacy["epsilon"] < named < 1.03 * privacy["epsilon"]
     config = alone(tmp_path / "named", **{**privacy, "epsilon": named})
     assert asyncio.run(check(config)) == []
-    noise = make_noise(config.source, config.settings("a"))
+    noise = make_noise(config.source, config.settings("a", InProcess("a")))
     assert isinstance(noise, SecureLaplace)
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from errno import EIO
 from io import FileIO
 from pathlib import Path
+from threading import Thread, current_thread
 from typing import BinaryIO
 
 import numpy as np
@@ -109,7 +110,7 @@ async def test_lines_are_read_as_they_are_written_and_only_when_complete(
         with path.open("ab") as file:
             file.write(piece)
         await until(lambda: followed and followed[0].tell() == path.stat().st_size)
-        assert taker.values == taken
+        await until(lambda wanted=taken: taker.values == wanted)  # type: ignore[misc]
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -122,15 +123,9 @@ def refusal_after(path: Path, change: str) -> str:
     taker = Taker()
     source = source_of(path, taker, marks={})
 
-    async def read_then_change() -> None:
-        read_all = asyncio.Event()
-
-        async def take(values: Sequence[float], marks: Mapping[str, int]) -> None:
-            await taker.take(values, marks)
-            read_all.set()
-
-        task = asyncio.create_task(source.run(take))
-        await asyncio.wait_for(read_all.wait(), timeout=60)
+    async def take(values: Sequence[float], marks: Mapping[str, int]) -> None:
+        """The feed waits for it, so nothing reads while the file changes."""
+        await taker.take(values, marks)
         if change == "shrink":
             os.truncate(path, 2)
         elif change == "write anew":
@@ -148,10 +143,9 @@ def refusal_after(path: Path, change: str) -> str:
             path.parent.write_bytes(b"no folder")
         else:
             path.unlink()
-        await asyncio.wait_for(task, timeout=60)
 
     with pytest.raises(SampleError) as caught:
-        asyncio.run(read_then_change())
+        asyncio.run(asyncio.wait_for(source.run(take), timeout=60))
     assert taker.values == [1, 2, 3]
     return str(caught.value)
 
@@ -565,3 +559,27 @@ def test_nothing_of_a_refused_line_is_told() -> None:
     result = read(f'price,x\n"{secret}\n{secret}\n{secret}x,1\n'.encode(), "price")
     assert len(result.refused) == 3
     assert secret not in str(result.refused)
+
+
+@pytest.mark.parametrize("mark", [0, 2])
+def test_a_file_is_read_beside_the_event_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mark: int
+) -> None:
+    """A disk may let a reader wait, where it begins and where it goes on: the node must go on."""
+    readers: set[Thread] = set()
+
+    class Watched(FileIO):
+        def read(self, size: int | None = -1, /) -> bytes:
+            readers.add(current_thread())
+            return super().read(size)
+
+    def opened(path: Path) -> FileIO:
+        readers.add(current_thread())
+        return Watched(path)
+
+    path = tmp_path / "data"
+    path.write_bytes(b"1\n2\n3\n")
+    monkeypatch.setattr(feeds, "regular_file", opened)
+    assert follow(path, 6, marks={f"file:{path}": mark}).values == [1, 2, 3][mark // 2 :]
+    assert readers
+    assert current_thread() not in readers

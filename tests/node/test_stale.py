@@ -415,6 +415,7 @@ async def test_an_old_state_is_stopped_by_whoever_has_the_record(tmp_path: Path)
             await until(lambda: of(c, a) is not None)
         copytree(state, old)
         async with Node(three.config("a", "b")) as node:
+            await until(lambda: not node._parts.neighbourhood.unsure)
             await node.take([0.25] * 200)
             await until(lambda: (of(c, a) or of(b, a)).count > 100)  # type: ignore[union-attr]
             await until(lambda: of(c, a) == of(b, a))
@@ -559,3 +560,42 @@ async def test_a_neighbour_of_an_earlier_version_is_told_in_words(tmp_path: Path
         assert "update" in refusal.detail
         counted = 'colme_sessions_refused_total{reason="other configuration"} 1.0'
         assert counted in node.metrics.text().decode()
+
+
+async def test_a_state_that_may_be_old_takes_nothing_in_before_a_neighbour_answers(
+    tmp_path: Path,
+) -> None:
+    """Its samples would be lost with it, though they were acknowledged."""
+    two = Neighbours(tmp_path, "a", "b")
+    config, state, old = two.config("a", "b"), tmp_path / "a" / "state", tmp_path / "old"
+    a = origin_in(two, "a")
+    async with Node(config) as node:  # A new state has nothing that could be old.
+        await node.take([0.25] * 20)
+    copytree(state, old)
+    async with Node(two.config("b", "a")) as b, Node(config) as node:
+        await until(lambda: node._parts.neighbourhood.joined.is_set())
+        await node.take([0.25] * 200)
+        await until(lambda: (mine := of(b, a)) is not None and mine.count > 100)
+    rmtree(state)
+    copytree(old, state)
+    async with Node(config) as node:
+        with refused(LocalProtocolError, "sample"):
+            await node.take([0.5])
+        assert node.troubles()
+        async with Node(two.config("b", "a")):
+            with refused(StaleStateError, "state"):
+                async with asyncio.timeout(PATIENCE):
+                    await node.failed()
+    assert Overview.of(state).taken == 20
+
+
+async def test_a_restart_takes_samples_in_as_soon_as_one_neighbour_has_answered(
+    tmp_path: Path,
+) -> None:
+    three = Neighbours(tmp_path, "a", "b", "c")
+    config = three.config("a", "b", "c")
+    for _ in range(2):
+        async with Node(three.config("b", "a")), Node(config) as node:
+            await until(lambda: not node._parts.neighbourhood.unsure)
+            await node.take([0.25])
+    assert Overview.of(config.state).taken == 2

@@ -205,7 +205,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "snapshot": (written("UPDATE part SET content = substr(content, 1, 50)"), "damaged"),
     "schema": (
         written("PRAGMA user_version = 99"),
-        "schema: saw 99, expected at most 3: a newer colme wrote it; go on with that v",
+        "schema: saw 99, expected at most 4: a newer colme wrote it; go on with that v",
     ),
     "other": (other_database, "not a node's state"),
 }

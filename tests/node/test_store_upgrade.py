@@ -17,16 +17,19 @@ from colme.errors import ConfigError, SnapshotError, StaleStateError, StoreError
 from colme.node.config import NodeConfig
 from colme.node.node import Node
 from colme.node.owner.answer import why_alone
-from colme.node.state import Commit, Overview, Store, backup, restore, upgrades
+from colme.node.state import Commit, Overview, RequestId, Store, backup, restore, upgrades
 from colme.node.state.database import FILE, SCHEMA
 from colme.node.wire.codec import Standing
 from colme.protocol.agent import Agent
+from colme.protocol.board.identity import InProcess
 from colme.protocol.events import Part
 from colme.protocol.upgrades import upgraded
+from colme.relay import Relay
+from colme.rules.release import Profile
 from support.boarded import changed, of, origin_in
 from support.driven import driven
 from support.neighbours import Neighbours
-from support.old_states import FILES, PAPER, paper_of, put_into, settings_of, story_of
+from support.old_states import FILES, PAPER, RELAY, paper_of, put_into, settings_of, story_of
 from support.refusing import refused
 from support.stored import commit, content, opened, rounds
 from support.waiting import PATIENCE, until
@@ -63,7 +66,7 @@ def require_each_once(folder: Path) -> None:
 
 def test_there_is_a_state_of_every_schema_that_has_an_upgrade() -> None:
     """Of 2 there is none: no version had it, and 1 goes through it."""
-    assert {schema(path) for path in FILES} == {SCHEMA, *upgrades.UPGRADES} - {2}
+    assert {schema(path) for path in [*FILES, RELAY]} == {*upgrades.UPGRADES} - {2}
     assert max(upgrades.UPGRADES) + 1 == SCHEMA
 
 
@@ -402,3 +405,21 @@ async def releasing(node: Node, samples: int, other: Node) -> None:
 
 def all_connected(node: Node) -> bool:
     return all(one.connected for one in node.status().neighbours)
+
+
+def test_a_state_of_relay_of_the_version_before_goes_on(tmp_path: Path) -> None:
+    folder = put_into(tmp_path / "state", RELAY)
+    settings = replace(settings_of(RELAY), algorithm=Relay(), identity=InProcess("a"))
+    settings = replace(settings, profile=Profile.bounded(0, 1, epsilon=4))
+    before = dict(query(RELAY, "SELECT origin, content FROM entry"))
+    for requests in ({}, {"one": b"digest"}):
+        with closing(Store.open(folder, settings)) as store:
+            assert store.requests == requests
+            assert {origin: one.content for origin, one in store.entries.items()} == before
+            assert (store.taken, store.covered, store.releases) == (20, 20, 1)
+            assert store.marks["file:/data/a.csv"] == 900
+            if not requests:
+                assert store.snapshot is not None
+                request = RequestId("one", b"digest")
+                commit(store, Commit(snapshot=store.snapshot, requests=[request]))
+    assert schema(folder / FILE) == SCHEMA

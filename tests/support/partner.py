@@ -12,6 +12,7 @@ from colme.node.node import Node
 from colme.node.wire.codec import message_in, parse_frame
 from colme.privacy.mechanism import SeededLaplace
 from colme.protocol.agent import Agent
+from colme.protocol.board.identity import InProcess
 from colme.protocol.events import Begin, Deadline, Received
 from colme.protocol.messages import ConsensusMessage, ReleaseMessage, RoundMessage, of_round
 from colme.protocol.rounds.state import Phase
@@ -41,10 +42,11 @@ class Partner:
     """Of one start of a after another: its frames, and its answer to a bad one."""
 
     def __post_init__(self) -> None:
-        theirs = self.config.settings("a")
+        theirs = self.config.settings("a", InProcess("a"))
         self._agent = Agent(
             Settings(
                 name="b",
+                identity=InProcess("b"),
                 neighbours=("a",),
                 profile=theirs.profile,
                 algorithm=theirs.algorithm,

@@ -44,11 +44,11 @@ from colme.node.contact import Contacts
 from colme.node.journal import Journal
 from colme.node.log import logger
 from colme.node.metrics import Metrics
-from colme.node.state import Store, newest_instead
-from colme.node.wire.codec import Refused, Standing
+from colme.node.state import RequestId, Store, newest_instead
+from colme.node.wire.codec import Reason, Refused, Standing
 from colme.protocol.agent import Agent
 from colme.protocol.board.messages import RecordsMessage
-from colme.protocol.board.record import Entry, origin_of_key, statements
+from colme.protocol.board.record import Entry, Proof, statements
 from colme.protocol.events import (
     Begin,
     ClockJumped,
@@ -66,6 +66,13 @@ from colme.protocol.messages import Message, RoundMessage
 from colme.protocol.settings import Settings
 from colme.protocol.stream import is_finite_number
 
+BLOCKED = "both signed by this node's key: two states have had it, and all block it for good"
+NEW_KEY = (
+    "a key that one state alone has had. Stop this node, make another identity (colme identity "
+    "new), let all neighbours pin its certificate, move the state away and begin with an empty one "
+    "(--state-lost and, for a file, --first-lines skip). Never feed it samples of before: they "
+    "would be noised twice"
+)
 FIRST_RETRY, LONGEST_RETRY = 0.5, 30.0
 """Seconds between attempts to write to a disk that failed."""
 LARGEST_DRIFT = 1.0
@@ -187,14 +194,21 @@ class Driver:
     # What comes in.
 
     def observe(
-        self, samples: Sequence[float], marks: Mapping[str, int] | None = None
+        self,
+        samples: Sequence[float],
+        marks: Mapping[str, int] | None = None,
+        request: RequestId | None = None,
     ) -> "asyncio.Future[None]":
-        """Take samples in, all or none; the result is there once they are stored."""
+        """Take samples in, all or none; the result is there once they are stored.
+
+        Those of a request that came before are not taken in a second time.
+        """
         self._require_disk()
         for number, value in enumerate(samples):
             if not is_finite_number(value):
                 raise SampleError(f"sample {number}", type(value).__name__, "a finite number")
-        stored = self._journal.store(marks, self._observe(samples))
+        before = None if request is None else self._journal.seen(request)
+        stored = before or self._journal.store(marks, self._observe(samples), request)
         self._plan()
         return stored
 
@@ -251,15 +265,8 @@ class Driver:
     def compare(self, peer: str, yours: Entry) -> None:
         """A neighbour holds this of mine: StaleStateError if my state is older than that."""
         self._require_disk()
-        identity = self._settings.signs_as
-        if yours.origin != origin_of_key(identity.key):
+        if yours.origin != self._settings.origin:
             raise MessageError("yours", f"an entry of {yours.origin}", "one of this node")
-        if self._is_lost:
-            for said in statements(yours):
-                if not identity.verify(said.key, said.content(), said.signature):
-                    raise MessageError("yours", "a bad signature", "my own")
-            self._lost_incarnation = max(self._lost_incarnation, yours.order[0])
-            return
         try:
             self._take(peer, RecordsMessage((yours,)))
         except Refused as error:
@@ -269,6 +276,8 @@ class Driver:
     # The loop.
 
     def _take(self, peer: str, message: Message) -> Effects:
+        if self._is_lost and isinstance(message, RecordsMessage):
+            message = self._without_lost(peer, message)
         try:
             effects = self._step(Received(peer, message))
         except RemoteProtocolError as error:
@@ -278,6 +287,28 @@ class Driver:
         if isinstance(message, RoundMessage):
             self._peers[peer].heard_in(message.round)
         return effects
+
+    def _without_lost(self, peer: str, message: RecordsMessage) -> RecordsMessage:
+        """Note records of the state that was lost, and return the others.
+
+        The next incarnation is above them. On the board they would look newer than the state that
+        begins.
+        """
+        identity, others = self._settings.signs_as, list[Entry]()
+        for entry in message.entries:
+            if entry.origin != self._settings.origin:
+                others.append(entry)
+                continue
+            for said in statements(entry):
+                if not identity.verify(said.key, said.content(), said.signature):
+                    seen = f"a bad one on a record of {said.origin}"
+                    raise Refused(Reason.BAD_SIGNATURE, peer, "signature", seen, "my own")
+            if isinstance(entry, Proof):
+                self._fail(
+                    ForkedStateError("state", f"two records that differ, {BLOCKED}", NEW_KEY)
+                )
+            self._lost_incarnation = max(self._lost_incarnation, entry.order[0])
+        return RecordsMessage(tuple(others))
 
     def _step(self, event: Event) -> Effects:
         effects = self.agent.step(event, self._clock.monotonic())
@@ -391,11 +422,8 @@ class Driver:
         self._restores += 1
         self.arrivals = {origin: one.at for origin, one in self._store.entries.items()}
         stored = self._stored()
-        self.agent = (
-            Agent(replace(self._settings, incarnation=self._store.incarnation))
-            if stored is None
-            else Agent.restore(self._settings, stored)
-        )
+        settings = replace(self._settings, incarnation=self._store.incarnation)
+        self.agent = Agent(settings) if stored is None else Agent.restore(settings, stored)
         self._journal.open(self.agent, self.arrivals)
         self.agent.step(self._policy)
 
@@ -414,8 +442,8 @@ class Driver:
     def _require_newest_state(self) -> None:
         try:
             self.agent.exchange.require_newest_state()
-        except ForkedStateError:
-            raise
+        except ForkedStateError as error:
+            raise ForkedStateError(error.field, error.seen, NEW_KEY) from None
         except StaleStateError as error:
             remedy = newest_instead(self._store.folder)
             raise StaleStateError(error.field, error.seen, remedy) from None

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
-from colme.errors import StoreError
+from colme.errors import SampleError, StoreError
 from colme.node.clock import Clock
 from colme.node.contact import Contacts
 from colme.node.metrics import Metrics
-from colme.node.state import Commit, Kept, Store
+from colme.node.state import Commit, Kept, RequestId, Store
 from colme.node.wire.codec import encode
 from colme.privacy.ledger import Ledger, entry_between
 from colme.protocol.agent import Agent
@@ -30,6 +30,7 @@ class _Pending:
     send: list[tuple[str, Message]] = field(default_factory=list)
     stored: list["asyncio.Future[None]"] = field(default_factory=list)
     marks: dict[str, int] = field(default_factory=dict)
+    requests: list[RequestId] = field(default_factory=list)
 
     @property
     def empty(self) -> bool:
@@ -62,6 +63,8 @@ class Journal:
         self._marks = marks
         self._pending = _Pending()
         self._work = asyncio.Event()
+        self._under_way: dict[str, tuple[bytes, asyncio.Future[None]]] = {}
+        """Requests whose samples are not stored yet, by key: a retry waits for the same commit."""
         self._committing = False
         self._closed: StoreError | None = None
 
@@ -95,7 +98,10 @@ class Journal:
         self._work.set()
 
     def store(
-        self, marks: Mapping[str, int] | None = None, parts: frozenset[Part] = frozenset()
+        self,
+        marks: Mapping[str, int] | None = None,
+        parts: frozenset[Part] = frozenset(),
+        request: RequestId | None = None,
     ) -> "asyncio.Future[None]":
         """Store these parts of the agent with all that waits; the result is there once done."""
         if self._closed is not None:
@@ -104,7 +110,22 @@ class Journal:
         stored.add_done_callback(_noted)
         self._pending.stored.append(stored)
         self._pending.marks |= marks or {}
+        if request is not None:
+            self._pending.requests.append(request)
+            self._under_way[request.key] = request.digest, stored
+            stored.add_done_callback(lambda _: self._under_way.pop(request.key))
         self.apply(Effects(persist=parts))
+        return stored
+
+    def seen(self, request: RequestId) -> "asyncio.Future[None] | None":
+        """When the samples of a request that came before are stored; None if it is a new one."""
+        digest, stored = self._under_way.get(request.key, (None, None))
+        if stored is None and (digest := self._store.requests.get(request.key)) is not None:
+            stored = asyncio.get_running_loop().create_future()
+            stored.set_result(None)
+        if digest not in (None, request.digest):
+            expected = "a key of its own for each request, and the same body for a retry"
+            raise SampleError("Idempotency-Key", "the key of another body", expected)
         return stored
 
     async def flush(self) -> None:
@@ -182,6 +203,7 @@ class Journal:
                 told={name: sent for name, one in self._peers.items() if one.is_audience},
                 standings={peer.name: peer.standing for peer in news},
                 marks={**self._marks, **pending.marks},
+                requests=pending.requests,
             )
             for peer in news:
                 peer.standing_is_stored = True  # Unless the commit fails, or more comes meanwhile.

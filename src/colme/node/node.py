@@ -14,11 +14,19 @@ from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from traceback import format_tb
 from typing import Any, Self
 
 from structlog.typing import FilteringBoundLogger
 
-from colme.errors import ConfigError, LocalProtocolError, SampleError, StoreError
+from colme.errors import (
+    ColmeError,
+    ConfigError,
+    LocalProtocolError,
+    NodeError,
+    SampleError,
+    StoreError,
+)
 from colme.node.clock import Clock, SystemClock
 from colme.node.config import NodeConfig, SyntheticSource
 from colme.node.contact import Contact
@@ -33,7 +41,7 @@ from colme.node.samples.feeds import Feed, Synthetic, make_feed, make_noise
 from colme.node.samples.first_lines import FirstLines, first_marks
 from colme.node.session.admission import Admission, Agreement
 from colme.node.session.neighbourhood import Neighbourhood, running
-from colme.node.state import REPEATABLE, Store, replaced_in
+from colme.node.state import BATCHES, REPEATABLE, RequestId, Store, replaced_in
 from colme.node.trust.identity import Identity
 from colme.node.trust.tls import Trust, signing_settings
 from colme.node.wire.codec import Reason
@@ -134,16 +142,18 @@ class Intake:
             self._log.info("the source has ended")
 
     async def _take_once_stored(self, samples: Sequence[float], marks: Mapping[str, int]) -> None:
-        """A source waits while the disk fails, and goes on after what is stored."""
-        while True:
+        """A source waits while the disk fails, and goes on after what is stored.
+
+        A commit that failed may be on the disk after all. The number of the batch, stored with it,
+        tells: standard input has no read position, and its samples would be taken in twice.
+        """
+        number = self._store.marks.get(BATCHES, 0) + 1
+        while self._store.marks.get(BATCHES, 0) < number:
             try:
-                return await self._driver.observe(samples, marks)
+                await self._driver.observe(samples, {**marks, BATCHES: number})
             except StoreError:
                 while self._driver.trouble is not None:
                     await asyncio.sleep(PAUSE)
-            # A commit that failed may be on the disk after all.
-            if marks and marks.items() <= self._store.marks.items():
-                return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,9 +248,12 @@ class Node:
         """The mean of the owner's data, as well as it is known now."""
         return await self._parts.answering.answer()
 
-    async def take(self, samples: Sequence[float]) -> None:
-        """Take samples in, all or none, and return once they are stored."""
-        await self._observe(samples)
+    async def take(self, samples: Sequence[float], request: RequestId | None = None) -> None:
+        """Take samples in, all or none, and return once they are stored.
+
+        Those of a `request` that came before are not taken in a second time.
+        """
+        await self._observe(samples, request)
 
     async def failed(self) -> None:
         """Until an error ends the node, and then raise it."""
@@ -253,6 +266,8 @@ class Node:
         """Why it is not ready; empty if it is."""
         parts, driver = self._parts, self._parts.driver
         found = [driver.trouble, parts.intake.trouble]
+        if parts.failure.done():
+            found.append(f"the node has stopped: {parts.failure.exception()}")
         if not parts.neighbourhood.joined.is_set():
             found.append("not joined yet: waiting for the neighbours' answers")
         if self.config.agreed.rounds == "clock" and driver.wait > self.config.agreed.interval:
@@ -306,7 +321,9 @@ class Node:
             troubles=tuple(self.troubles()),
         )
 
-    def _observe(self, samples: Sequence[float]) -> "asyncio.Future[None]":
+    def _observe(
+        self, samples: Sequence[float], request: RequestId | None = None
+    ) -> "asyncio.Future[None]":
         parts = self._parts
         if isinstance(self.config.source, SyntheticSource):
             expected = "a source other than synthetic, whose noise may be repeatable"
@@ -315,9 +332,9 @@ class Node:
             raise LocalProtocolError("sample", "one for a node that has stopped", "one that runs")
         if parts.neighbourhood.unsure:
             # In an old or a lost state it would be lost too, or worse, noised twice.
-            expected = "every neighbour's word that the state is the newest: see colme status"
+            expected = "the neighbours' word that the state is the newest: see colme status"
             raise LocalProtocolError("sample", "one before that", expected)
-        return parts.driver.observe(samples)
+        return parts.driver.observe(samples, request=request)
 
     async def _start(self, undo: AsyncExitStack) -> None:
         config = self.config
@@ -419,7 +436,12 @@ class Node:
         """Send nothing more; whoever waits for the node is told why."""
         self._parts.driver.stop()
         self._parts.neighbourhood.fall_silent()
-        self._parts.log.error("stopping", kind=type(error).__name__, why=str(error))
+        kind, log = type(error).__name__, self._parts.log
+        if not isinstance(error, ColmeError):
+            # Where, but not the error's text: it may quote a sample.
+            log = log.bind(trace="".join(format_tb(error.__traceback__)))
+            error = NodeError("node", kind, "no such fault: see its log for the place")
+        log.error("stopping", kind=kind, why=str(error))
         if not self._parts.failure.done():
             self._parts.failure.set_exception(error)
             self._parts.failure.exception()  # It is told to whoever asks; nobody has to.

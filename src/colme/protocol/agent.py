@@ -42,6 +42,9 @@ class Agent:
         agent = cls(settings)
         stored = snapshot.load(data, settings, exchange=type(agent._exchange.state))
         agent._own.stream = stored.stream
+        if stored.stream.count == 0:
+            # Nothing of it is anywhere: what was lost before it may have had a higher one.
+            stored.stream.incarnation = max(stored.stream.incarnation, settings.incarnation)
         agent._exchange.resume(stored.exchange)
         return agent
 
@@ -227,5 +230,5 @@ class Agent:
             return Effects(persist=frozenset({Part.STREAM}))
         if not isinstance(event, Event):
             kinds = ", ".join(kind.__name__ for kind in get_args(Event))
-            raise LocalProtocolError("event", event, f"one of {kinds}")
+            raise LocalProtocolError("event", type(event).__name__, f"one of {kinds}")
         return self._exchange.step(event, now)

@@ -276,7 +276,7 @@ class BoardExchange(Exchange):
         own = self._own
         return Evidence(
             round=self._tick,
-            own_mean=own.stream.mean,
+            own_mean=own.mean,
             own_count=own.stream.count,
             own_variance=own.believed_variance,
             known=not own.squares,

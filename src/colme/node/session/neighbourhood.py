@@ -93,6 +93,13 @@ class Neighbourhood:
         for peer in peers.values():
             is_asked = peer.name not in told_nothing_since
             peer.unsure = (state_lost or store.from_backup) and is_asked
+        # Any state may have been put back by hand. In relay any neighbour can tell, by my record;
+        # until one has, a sample is not acknowledged that would be lost with an old state.
+        self._unconfirmed = (
+            not config.agreed.in_rounds
+            and store.taken > 0
+            and bool(peers.keys() - set(told_nothing_since))
+        )
         self._changed = asyncio.Event()
 
     async def open(self, stack: AsyncExitStack) -> None:
@@ -107,9 +114,9 @@ class Neighbourhood:
 
         A state that may be an old one needs the word of every neighbour that it is not.
         """
-        if self.unsure:
-            self._log.warning("waiting for the word of every neighbour", peers=self._unsure())
-        await self._until(lambda: not self.unsure, None)
+        if unsure := self._unsure():
+            self._log.warning("waiting for the word of every neighbour", peers=unsure)
+        await self._until(lambda: not (self._unconfirmed or self._unsure()), None)
         await self._until(
             lambda: not any(one.unheard for one in self._peers.values()), self._patience
         )
@@ -125,7 +132,9 @@ class Neighbourhood:
     @property
     def unsure(self) -> bool:
         """Whether neighbours have yet to say that my state is the newest."""
-        return bool(self._unsure())
+        return not self.joined.is_set() and (
+            self._state_lost or self._unconfirmed or bool(self._unsure())
+        )
 
     def _unsure(self) -> list[str]:
         return names(one for one in self._peers.values() if one.unsure)
@@ -179,7 +188,7 @@ class Neighbourhood:
         self._log.info("connected", peer=peer, round=theirs.round)
         known = self._peers[peer]
         known.last_error, known.round_when_met = None, theirs.round
-        known.unheard = known.unsure = False
+        known.unheard = known.unsure = self._unconfirmed = False
         self._changed.set()
 
     async def refused(self, peer: str, refusal: pb.Refusal) -> None:
@@ -191,15 +200,16 @@ class Neighbourhood:
         if refusal.reason != pb.REASON_STALE_STATE:
             return
         remembered = from_wire(refusal.remembered)
-        if self._state_lost and not self.joined.is_set():
-            self._compare(peer, refusal)
-            await self._store.adopt_loss(remembered.epoch, remembered.round)
-            return
+        is_lost = self._state_lost and not self.joined.is_set()
         try:
-            self._require_newest(peer, remembered)
+            if not is_lost:
+                self._require_newest(peer, remembered)
             self._compare(peer, refusal)
         except StaleStateError as error:
             self._fail(error)
+            return
+        if is_lost:
+            await self._store.adopt_loss(remembered.epoch, remembered.round)
 
     def parted(self, peer: str, why: str) -> None:
         """There is no session, for this reason."""

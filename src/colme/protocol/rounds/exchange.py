@@ -139,7 +139,7 @@ class Rounds(Exchange):
 
     def estimate(self) -> Estimate:
         """The consensus value where I trust it, else my exact mean."""
-        state, alone = self.state, self._own.stream.mean
+        state, alone = self.state, self._own.mean
         shared = state.consensus, QUANTILE * sqrt(state.shared_variance)
         return Estimate.around(
             *(shared if state.trust else (alone, self._own.margin)),
