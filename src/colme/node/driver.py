@@ -216,7 +216,11 @@ class Driver:
         """Take what may be taken of a neighbour's message, and raise Refused for the rest."""
         if self._disk is not None:
             return
-        effects = self._take(peer, message)
+        try:
+            effects = self._take(peer, message)
+        except ForkedStateError as blocked:
+            self._fail(blocked)
+            return
         for note in effects.noted:
             self._metrics.message_refused(peer, note.reason)
             self._log.info("noted of a neighbour", peer=peer, reason=note.reason, why=str(note))
@@ -277,7 +281,10 @@ class Driver:
 
     def _take(self, peer: str, message: Message) -> Effects:
         if self._is_lost and isinstance(message, RecordsMessage):
-            message = self._without_lost(peer, message)
+            others = self._without_lost(peer, message.entries)
+            if not others:
+                return Effects()
+            message = RecordsMessage(others)
         try:
             effects = self._step(Received(peer, message))
         except RemoteProtocolError as error:
@@ -288,14 +295,14 @@ class Driver:
             self._peers[peer].heard_in(message.round)
         return effects
 
-    def _without_lost(self, peer: str, message: RecordsMessage) -> RecordsMessage:
+    def _without_lost(self, peer: str, entries: Sequence[Entry]) -> tuple[Entry, ...]:
         """Note records of the state that was lost, and return the others.
 
         The next incarnation is above them. On the board they would look newer than the state that
         begins.
         """
         identity, others = self._settings.signs_as, list[Entry]()
-        for entry in message.entries:
+        for entry in entries:
             if entry.origin != self._settings.origin:
                 others.append(entry)
                 continue
@@ -304,11 +311,9 @@ class Driver:
                     seen = f"a bad one on a record of {said.origin}"
                     raise Refused(Reason.BAD_SIGNATURE, peer, "signature", seen, "my own")
             if isinstance(entry, Proof):
-                self._fail(
-                    ForkedStateError("state", f"two records that differ, {BLOCKED}", NEW_KEY)
-                )
+                raise ForkedStateError("state", f"two records that differ, {BLOCKED}", NEW_KEY)
             self._lost_incarnation = max(self._lost_incarnation, entry.order[0])
-        return RecordsMessage(tuple(others))
+        return tuple(others)
 
     def _step(self, event: Event) -> Effects:
         effects = self.agent.step(event, self._clock.monotonic())
