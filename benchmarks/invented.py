@@ -17,11 +17,9 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 import numpy as np
 import typer
-from grpc.aio import secure_channel
 
 from colme.node.node import Node
-from colme.node.trust.tls import channel_options
-from colme.node.wire.codec import METHOD, encode, parts_of
+from colme.node.wire.codec import encode, parts_of
 from colme.privacy.mechanism import SeededLaplace
 from colme.protocol.agent import Agent
 from colme.protocol.board.messages import RecordsMessage
@@ -32,7 +30,7 @@ from colme.relay import Relay
 from colme.rules.release import Profile
 from colme.signing import Ed25519
 from support.boarded import board_of, relaying, somebody
-from support.neighbours import Caller, Neighbours
+from support.neighbours import Neighbours, calling
 
 # As in the paper: three classes, here with bounds that hold all of them.
 MEANS, SIGMA, BOUNDS, EPSILON = (0.2, 0.4, 0.8), 0.5, (-0.67, 1.67), 1.0
@@ -52,12 +50,6 @@ def signed(record: Record, told: float, key: Ed25519) -> Record:
     """The same record with another mean, by its author."""
     other = replace(record, mean=told)
     return replace(other, signature=key.sign(other.content()))
-
-
-async def forget(liar: Caller) -> None:
-    """Read what it is answered, or it would not be sent any more."""
-    while True:
-        await liar.call.read()
 
 
 class Invented:
@@ -138,12 +130,11 @@ async def attacked(
                 origins={"behind": case.behind},
             )
             nodes.append(await stack.enter_async_context(Node(config)))
-        credentials = around.trust("liar", names[0]).channel_credentials(names[0])
-        channel = secure_channel(nodes[0].config.listen, credentials, channel_options())
-        await stack.enter_async_context(channel)
-        liar = Caller(channel.stream_stream(METHOD)(), nodes[0].config)
+        trust = around.trust("liar", names[0])
+        liar = await stack.enter_async_context(calling(trust, names[0], nodes[0].config))
         await liar.hello()
-        heard = asyncio.create_task(forget(liar))
+        # It reads what it is answered, or it would not be sent any more.
+        heard = asyncio.create_task(liar.listen())
         stack.callback(heard.cancel)
         honest = {node._parts.driver.agent.boards.origin for node in nodes}
         taken, frame = 0, 0

@@ -26,7 +26,7 @@ def test_the_hash_is_what_neighbour_proto_says() -> None:
         b"algorithm=paper\n"
         b"bounds=0.0,1.5\n"
         b"interval=60.0\n"
-        b"protocol=colme.v2\n"
+        b"protocol=colme.v3\n"
         b"rounds=clock\n"
         b'rule=bernstein {"theta":{"exponent":0.2,"scale":3.0}}\n'
         b"start=2026-01-01T00:00:00+00:00\n"
@@ -38,9 +38,9 @@ def test_the_hash_stays_what_it_was() -> None:
     """A changed one would part nodes of two versions that agree on everything."""
     free = Agreement.of(Agreed(bounds=(0, 1), algorithm="paper", rounds="free"))
     assert free.digest.hex() == (
-        # printf 'algorithm=paper\nbounds=0.0,1.0\nprotocol=colme.v2\nrounds=free\nrule=bernstein
+        # printf 'algorithm=paper\nbounds=0.0,1.0\nprotocol=colme.v3\nrounds=free\nrule=bernstein
         # {"theta":{"exponent":0.2,"scale":3.0}}\n' | sha256sum, with a space where the line ends
-        "8d2c07804a4ff962eca880e66f395b663d7ece422b092e5b24ba8a2d9a004b95"
+        "ebef496145bf2916c794933796e63823bfadb06c0b5972e83ada42111481d2d3"
     )
 
 
@@ -82,9 +82,9 @@ def test_one_difference_alone_is_the_one_named(name: str) -> None:
 
 def test_another_protocol_is_named() -> None:
     mine = Agreement.of(CLOCK_AND_PAPER)
-    theirs = replace(mine, facts=dict(mine.facts) | {"protocol": "colme.v3"})
+    theirs = replace(mine, facts=dict(mine.facts) | {"protocol": "colme.v4"})
     assert theirs.digest != mine.digest
-    assert mine.difference(theirs.facts) == ("protocol", "colme.v3", "colme.v2")
+    assert mine.difference(theirs.facts) == ("protocol", "colme.v4", "colme.v3")
 
 
 def test_a_fact_that_only_one_side_has_is_a_difference() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from colme.errors import StaleStateError, StoreError
 from colme.node import driving
-from colme.node.session.outbox import MOST_WAITING, BoardsOutbox
+from colme.node.session.outbox import MOST_WAITING, Outbox
 from colme.node.wire import neighbour_pb2 as pb
 from colme.protocol.board.messages import DigestMessage, RecordsMessage
 from colme.protocol.board.record import origin_of_key
@@ -216,7 +216,7 @@ async def test_a_neighbour_that_reads_too_slowly_is_sent_a_digest(tmp_path: Path
 
 
 def test_an_outbox_keeps_so_much_and_no_more() -> None:
-    outbox = BoardsOutbox()
+    outbox = Outbox()
     message = RecordsMessage((written(somebody(1)),))
     assert outbox.post(message), "without a session there is nothing to keep"
     assert outbox.next() is None

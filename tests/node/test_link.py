@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
+from random import Random
 from shutil import copy
 from typing import Any
 
@@ -19,9 +20,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from colme.errors import IdentityError
+from colme.node.contact import Contact
 from colme.node.session import link as module
 from colme.node.session.link import Link
-from colme.node.session.outbox import RoundsOutbox
 from colme.node.trust.identity import PRIVATE_FILE, PUBLIC_FILE, Identity
 from colme.node.trust.tls import Trust, explain
 from colme.node.wire import neighbour_pb2 as pb
@@ -32,14 +33,15 @@ from support.waiting import PATIENCE, quiet, until
 
 
 @dataclass
-class SlowCall:
+class Slow:
     """A session on which every write waits to be let through."""
 
+    peer: str = "b"
     begun: list[int] = field(default_factory=list)
     """The rounds of the frames whose write has begun."""
     gate: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def write(self, data: bytes) -> None:
+    async def send(self, data: bytes) -> None:
         self.begun.append(pb.Frame.FromString(data).release.round)
         await self.gate.wait()
 
@@ -55,10 +57,12 @@ class Deaf:
 
 
 @asynccontextmanager
-async def speaking(link: Link, call: SlowCall, *, round_: int = 0) -> AsyncIterator[None]:
+async def speaking(link: Link, session: Slow, *, round_: int = 0) -> AsyncIterator[None]:
     """The link speaks to a neighbour that is in this round."""
     link._outbox.open(pb.Welcome(standing=pb.Standing(epoch=1, round=round_)))
-    task = asyncio.create_task(link._speak(call))  # type: ignore[arg-type]
+    here: Any = asyncio.current_task()
+    talk: Any = module._Talk(session, True, asyncio.Lock(), here)  # type: ignore[arg-type]
+    task = asyncio.create_task(link._speak(talk))
     try:
         yield
         assert not task.done()
@@ -69,34 +73,36 @@ async def speaking(link: Link, call: SlowCall, *, round_: int = 0) -> AsyncItera
 
 def made_link() -> Link:
     unused: Any = None
-    return Link("b", "127.0.0.1:1", unused, Deaf(), RoundsOutbox())  # type: ignore[arg-type]
+    return Link(Contact(name="b"), unused, Deaf(), random=Random(1))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("answered", [True, False], ids=["hung up on", "not answered"])
-def test_an_attempt_that_was_not_answered_has_waited_already(
+async def test_an_attempt_that_was_not_answered_has_waited_already(
     monkeypatch: pytest.MonkeyPatch, answered: bool
 ) -> None:
     """So a neighbour that fell silent is met again as soon as one that hung up."""
-    now, began = 0.0, list[float]()
+    loop = asyncio.get_running_loop()
+    passed, began = 0.0, list[float]()
 
-    async def attempt() -> str:
-        nonlocal now
-        began.append(now)
-        now += 0 if answered else module.ANSWER_SECONDS
-        return "no session"
+    async def attempt() -> bool:
+        nonlocal passed
+        began.append(passed)
+        passed += 0 if answered else module.ANSWER_SECONDS
+        return False
 
     async def nap(seconds: float) -> None:
-        nonlocal now
-        now += seconds
+        nonlocal passed
+        passed += seconds
         if len(began) == 20:
             raise asyncio.CancelledError
 
-    monkeypatch.setattr(module, "monotonic", lambda: now)
-    monkeypatch.setattr(asyncio, "sleep", nap)
     link = made_link()
-    monkeypatch.setattr(link, "_session", attempt)
-    with pytest.raises(asyncio.CancelledError):
-        asyncio.run(link.run())
+    monkeypatch.setattr(link, "_call", attempt)
+    with monkeypatch.context() as slow:
+        slow.setattr(loop, "time", lambda: passed)
+        slow.setattr(asyncio, "sleep", nap)
+        with pytest.raises(asyncio.CancelledError):
+            await link.run()
     apart = [b - a for a, b in pairwise(began)][10:]
     assert max(apart) <= module.LONGEST_PAUSE + module.FIRST_PAUSE
     assert min(apart) >= module.LONGEST_PAUSE / 2, "nobody is called in a hurry for long"
@@ -108,7 +114,7 @@ def post(link: Link, *rounds: int) -> None:
 
 
 async def test_what_is_dropped_while_a_frame_is_written_is_not_sent() -> None:
-    link, call = made_link(), SlowCall()
+    link, call = made_link(), Slow()
     post(link, 1, 1, 2)
     async with speaking(link, call):
         await until(lambda: call.begun)
@@ -121,7 +127,7 @@ async def test_what_is_dropped_while_a_frame_is_written_is_not_sent() -> None:
 
 
 async def test_frames_of_rounds_before_the_neighbours_own_are_not_sent() -> None:
-    link, call = made_link(), SlowCall()
+    link, call = made_link(), Slow()
     call.gate.set()
     post(link, 4, 5)
     async with speaking(link, call, round_=5):
@@ -247,7 +253,7 @@ def test_an_identity_renewed_on_disk_is_not_taken_for_a_refusal(tmp_path: Path) 
     known = pinning_a_copy(two)
 
     async def ask(trust: Trust) -> str | None:
-        async with hearing(Hearer(), known, two.address("b")):
+        async with hearing(Hearer(two.config("a", "b")), known, two.address("b")):
             return await explain(two.address("b"), "b", trust)
 
     before = two.trust("a", "b")

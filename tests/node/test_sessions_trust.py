@@ -8,14 +8,14 @@ from pathlib import Path
 from shutil import rmtree
 
 import pytest
-from grpc.aio import AioRpcError
 
 from colme.errors import IdentityError
 from colme.node.config import NodeConfig
 from colme.node.node import Node
 from colme.node.owner.status import NeighbourStatus
-from colme.node.session import listener
+from colme.node.session import grpc_transport
 from colme.node.session.rehearsal import Finding, check
+from colme.node.session.transport import Parted
 from colme.node.trust.identity import Identity
 from support.logged import Logged, logging
 from support.neighbours import Hearer, Neighbours, calling, hearing
@@ -34,7 +34,7 @@ def logged(capsys: pytest.CaptureFixture[str]) -> Iterator[Logged]:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Strangers are counted soon."""
-    monkeypatch.setattr(listener, "HELLO_SECONDS", 0.3)
+    monkeypatch.setattr(grpc_transport, "HELLO_SECONDS", 0.3)
 
 
 def unknown_peers(node: Node) -> int:
@@ -74,14 +74,15 @@ async def test_a_stranger_gets_nowhere_and_is_counted(tmp_path: Path, logged: Lo
         a, b = await entered(stack, config, three.config("b", "a"))
         await goes_on(a, b)
         assert unknown_peers(a) == 0
-        async with calling(three.trust("stranger", "a"), "a", config) as caller:
-            with pytest.raises(AioRpcError):
+        with pytest.raises(Parted):
+            async with calling(three.trust("stranger", "a"), "a", config) as caller:
                 await caller.hello()
-        await until(lambda: unknown_peers(a) == 1)
-        (line,) = logged.lines(node="a", event="not let in", reason="unknown peer")
+        # Its call, and its look at why there was no session.
+        await until(lambda: unknown_peers(a) == 2)
+        line, *_ = logged.lines(node="a", event="not let in", reason="unknown peer")
         assert line["peer"] == "a stranger"
         await goes_on(a, b)
-        assert unknown_peers(a) == 1
+        assert unknown_peers(a) == 2
 
 
 @pytest.mark.usefixtures("impatient")
@@ -134,8 +135,8 @@ async def test_an_expired_certificate_of_a_neighbour_is_named(
         assert why.startswith("certificate of c: saw 'expired on")
         assert "c runs `colme identity renew`" in why
         assert logged.lines(node="a", event="not connected", peer="c", why=why)
-        async with calling(three.trust("c", "a"), "a", config) as caller:
-            with pytest.raises(AioRpcError):
+        with pytest.raises(Parted):
+            async with calling(three.trust("c", "a"), "a", config) as caller:
                 await caller.hello()
         await until(lambda: unknown_peers(a) == 1)
         await goes_on(a, b)
@@ -201,11 +202,12 @@ def test_check_asks_every_neighbour_and_says_what_is_wrong(tmp_path: Path) -> No
 
 async def test_check_takes_no_garbage_for_an_answer(tmp_path: Path) -> None:
     two = Neighbours(tmp_path, "a", "b")
-    hearer = Hearer(answer=lambda: [b"\xff" * 30])
+    config = two.config("a", "b")
+    hearer = Hearer(config, answer=lambda: [b"\xff" * 30])
     async with hearing(hearer, two.trust("b", "a"), two.address("b")):
-        (found,) = await check(two.config("a", "b"))
+        (found,) = await check(config)
     assert not found.well
-    assert found.words.startswith("its reply is not valid (reply: saw ")
+    assert found.words.startswith("its reply is not valid (frame: saw ")
 
 
 async def test_check_names_a_wrong_certificate(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from random import Random, SystemRandom
 from typing import Any, Self
 
 from structlog.typing import FilteringBoundLogger
@@ -35,7 +36,9 @@ from colme.node.rounds import Driver, make_pacing
 from colme.node.samples.feeds import Feed, Synthetic, make_feed, make_noise
 from colme.node.samples.first_lines import FirstLines, first_marks
 from colme.node.session.admission import Admission, Agreement
+from colme.node.session.grpc_transport import GrpcTransport
 from colme.node.session.neighbourhood import Neighbourhood, running
+from colme.node.session.transport import Transport
 from colme.node.state import REPEATABLE, Store, replaced_in
 from colme.node.trust.identity import Identity
 from colme.node.trust.tls import Trust, signing_settings
@@ -219,6 +222,9 @@ class Node:
     this node make it stop. `first_lines`, of a file that this state has not read and that has lines
     already: "take" them, for none was ever fed to a node, or "skip" them. `told_nothing_since`:
     these neighbours of before, whom a restored state can't ask, were told nothing since its backup.
+
+    `transport` makes what carries its sessions, `random` draws its boot and the pauses between
+    calls: others than gRPC and the system's are for simulated networks.
     """
 
     def __init__(
@@ -228,6 +234,8 @@ class Node:
         state_lost: bool = False,
         first_lines: FirstLines | None = None,
         told_nothing_since: Collection[str] = (),
+        transport: Callable[[NodeConfig, Trust], Transport] = GrpcTransport.of,
+        random: Random | None = None,
     ) -> None:
         if isinstance(config, Path | str):
             config = NodeConfig.load(Path(config))
@@ -237,6 +245,8 @@ class Node:
         self._state_lost = state_lost
         self._first_lines = first_lines
         self._told_nothing_since = told_nothing_since
+        self._make_transport = transport
+        self._random = random or SystemRandom()
         self._made: _Parts | None = None
         self._left = False
         self._open = AsyncExitStack()
@@ -305,6 +315,8 @@ class Node:
         if self.config.agreed.rounds == "clock" and driver.wait > self.config.agreed.interval:
             why = "agreed.start" if driver.began is None else "the clock was put back"
             found.append(f"the next round is in {driver.wait:.0f} s: {why}")
+        found += parts.neighbourhood.troubles()
+        found += [f"{origin} is blocked: it has contradicted itself" for origin in self._barred()]
         known = parts.neighbourhood.acquaintances()
         if known and not any(one.connected for one in known):
             found.append("no neighbour can be reached")
@@ -316,7 +328,7 @@ class Node:
         ledger = Ledger.of(agent)
         in_rounds = agent.rounds if self.config.agreed.in_rounds else None
         board = () if in_rounds else tuple(agent.boards.board)
-        barred = [entry.origin for entry in board if isinstance(entry, Proof)]
+        barred = self._barred()
         return Status(
             name=self.name,
             fingerprint=parts.identity.certificate.fingerprint,
@@ -352,6 +364,12 @@ class Node:
             ),
             troubles=tuple(self.troubles()),
         )
+
+    def _barred(self) -> list[str]:
+        """The publishers of whom nothing is used any more: they have signed a contradiction."""
+        agent = self._parts.driver.agent
+        board = () if self.config.agreed.in_rounds else agent.boards.board
+        return [entry.origin for entry in board if isinstance(entry, Proof)]
 
     def _observe(self, samples: Sequence[float]) -> "asyncio.Future[None]":
         parts = self._parts
@@ -395,14 +413,16 @@ class Node:
         peers = Contact.all_of(config, store.standings)
         neighbourhood = Neighbourhood(
             config,
-            trust,
+            self._make_transport(config, trust),
             peers,
-            Admission(Agreement.of(config.agreed)),
+            Admission(Agreement.of(config.agreed), boot=self._random.getrandbits(64)),
             store,
             metrics,
             state_lost=self._state_lost,
             told_nothing_since=self._told_nothing_since,
             fail=self._fail,
+            log=log,
+            random=self._random,
         )
         driver = neighbourhood.driver = make_driver(
             config,
