@@ -216,12 +216,13 @@ class Hearer:
     async def take(self, session: PeerSession) -> None:
         """Answer, and listen to the end."""
         other = Other(session, self.config)
-        self.sessions.append(other.heard)
-        self.others.append(other)
         with suppress(Parted):
             for frame in self.usual() if self.answer is None else self.answer():
                 await other.say(frame)
-            await other.listen()
+        # Only now, so that a test says nothing by it before that.
+        self.sessions.append(other.heard)
+        self.others.append(other)
+        await other.listen()
 
 
 @asynccontextmanager
