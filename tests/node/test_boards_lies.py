@@ -103,12 +103,14 @@ def test_a_proof_that_proves_nothing() -> None:
 
 async def test_an_older_record_is_noted_and_changes_nothing(tmp_path: Path) -> None:
     async with boarded(tmp_path) as one:
-        one.tell("c", GOOD)
+        one.tell("b", GOOD)
+        one.tell("c", written(somebody(0), sequence=1))
+        assert one.counted(Reason.OLD_RECORD, "c") == 0, "b was quicker, no more"
         one.tell("b", written(somebody(0), sequence=1))
-        assert one.counted(Reason.OLD_RECORD) == 1
+        assert one.counted(Reason.OLD_RECORD, "b") == 1
         assert list(one.board) == [GOOD]
         one.driver.start(0)
-        await until(lambda: GOOD in one.records_to("b"))
+        await until(lambda: GOOD in one.records_to("c"))
 
 
 async def test_a_count_far_above_everybodys_is_noted(tmp_path: Path) -> None:

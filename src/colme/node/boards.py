@@ -173,6 +173,8 @@ class BoardsDriver(AgentDriver):
         self._restores = self._news = 0
         self._usual_count: int | None = None
         self._arrivals: dict[str, tuple[str | None, float]] = {}
+        self._brought_by: dict[str, str] = {}
+        """Who has brought what is held of an origin, as far as it came since the start."""
         super().__init__(
             settings,
             store,
@@ -316,6 +318,7 @@ class BoardsDriver(AgentDriver):
         for entry in news:
             via, _ = self._arrivals.get(entry.origin, (sender.name, now))
             self._arrive(entry.origin, via, now)
+            self._brought_by[entry.origin] = sender.name
         self._news += len(news)
         if any(entry.origin == self._origin for entry in news):
             self._supervise(self._require_newest_state)
@@ -334,7 +337,10 @@ class BoardsDriver(AgentDriver):
         """Of what is harmless, yet may tell of somebody who is not."""
         for entry in entries:
             held = self.agent.boards.board.get(entry.origin)
-            if held is not None and not isinstance(entry, Proof) and entry.order < held.order:
+            # Others may have been quicker than an honest neighbour; it never falls behind itself.
+            is_its_own = self._brought_by.get(entry.origin) == sender.name
+            is_older = held is not None and entry.order < held.order
+            if is_its_own and is_older and not isinstance(entry, Proof):
                 self._note(sender, Reason.OLD_RECORD, f"{entry.order} of {entry.origin}")
             usual = self._usual_count
             if isinstance(entry, Record) and usual is not None and entry.count > UNUSUAL * usual:
@@ -395,6 +401,7 @@ class BoardsDriver(AgentDriver):
     def _forget(self, origin: str) -> None:
         """It has no room on the board any more, so nobody has to vouch for it."""
         via, _ = self._arrivals.pop(origin)
+        self._brought_by.pop(origin, None)
         if via is not None:
             self._peers[via].vouched_for.discard(origin)
 

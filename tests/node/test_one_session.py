@@ -1,0 +1,370 @@
+"""One session for two neighbours, whoever can call whom, on a network without sockets."""
+
+import asyncio
+from contextlib import AsyncExitStack
+from itertools import count
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from colme.node.config import NodeConfig
+from colme.node.node import Node
+from colme.node.session import link, neighbourhood
+from colme.node.session.admission import Agreement
+from colme.node.session.transport import PeerSession
+from colme.node.wire import neighbour_pb2 as pb
+from colme.node.wire.codec import encode
+from colme.protocol.board.messages import RecordsMessage
+from support.boarded import board_of, orders, relaying, somebody
+from support.boards import written
+from support.in_memory import Network
+from support.neighbours import Neighbours, Other, hello, welcome
+from support.remembering import FREE
+from support.waiting import PATIENCE, later, quiet, until
+
+pytestmark = pytest.mark.usefixtures("call_again_soon")
+
+
+def node_of(network: Network, config: NodeConfig, seed: int = 1) -> Node:
+    return Node(config, transport=network.transport, random=Random(seed))
+
+
+def are_connected(*nodes: Node) -> bool:
+    return all(one.connected for node in nodes for one in node.status().neighbours)
+
+
+def are_all_connected(node: Node, *names: str) -> bool:
+    return all(one.connected for one in node.status().neighbours if one.name in names)
+
+
+def own_origins(nodes: list[Node]) -> set[str]:
+    return {str(node.status().origin) for node in nodes}
+
+
+async def pair(stack: AsyncExitStack, network: Network, folder: Path) -> list[Node]:
+    """Two that relay."""
+    two = Neighbours(folder, "a", "b")
+    configs = [relaying(two, "a", "b"), relaying(two, "b", "a")]
+    return [
+        await stack.enter_async_context(node_of(network, config, seed))
+        for seed, config in enumerate(configs)
+    ]
+
+
+@pytest.mark.parametrize("closed", [set(), {"a"}, {"b"}], ids=["none", "a", "b"])
+async def test_one_that_nobody_can_call_hears_and_is_heard(
+    closed: set[str], tmp_path: Path
+) -> None:
+    async with AsyncExitStack() as stack:
+        nodes = await pair(stack, Network(closed=closed), tmp_path)
+        for node in nodes:
+            await node.take([0.5] * 20)
+        await until(lambda: all(set(orders(node)) == own_origins(nodes) for node in nodes))
+        assert are_connected(*nodes)
+        assert [node.troubles() for node in nodes] == [[], []]
+
+
+@pytest.mark.parametrize("closed", ["a", "b"])
+async def test_rounds_go_on_with_one_that_nobody_can_call(closed: str, tmp_path: Path) -> None:
+    two, network = Neighbours(tmp_path, "a", "b"), Network(closed={closed})
+    slow: dict[str, Any] = {"agreed": FREE, "pace": {"deadline": PATIENCE}}
+    async with (
+        node_of(network, two.config("a", "b", **slow), 1) as a,
+        node_of(network, two.config("b", "a", **slow), 2) as b,
+    ):
+        # With a deadline like that, a round ends only where both have delivered.
+        await until(lambda: a.status().round > 3 and b.status().round > 3)
+        assert are_connected(a, b)
+
+
+@pytest.mark.parametrize("algorithm", ["relay", "paper"])
+async def test_an_address_that_can_not_be_reached_is_enough_at_one_end(
+    algorithm: str, tmp_path: Path
+) -> None:
+    """The same by gRPC: what b has for a leads nowhere."""
+    two = Neighbours(tmp_path, "a", "b")
+    make: Any = relaying if algorithm == "relay" else Neighbours.config
+    (here,) = make(two, "b", "a").neighbours
+    nowhere = (here.model_copy(update={"address": "127.0.0.1:1"}),)
+    config = make(two, "b", "a").model_copy(update={"neighbours": nowhere})
+    async with Node(make(two, "a", "b")) as a, Node(config) as b:
+        await until(lambda: are_connected(a, b))
+        if algorithm == "relay":
+            for node in (a, b):
+                await node.take([0.5] * 20)
+            await until(lambda: len(orders(a)) == len(orders(b)) == 2)
+        else:
+            await until(lambda: a.status().neighbours[0].round > 2)
+            await until(lambda: b.status().neighbours[0].round > 2)
+        assert a.troubles() == b.troubles() == []
+
+
+async def test_two_that_call_at_the_same_time_keep_one_session(tmp_path: Path) -> None:
+    """Both ends keep the same, whichever they hear first; and nobody is taken for an old state."""
+    for seed in range(10):
+        network = Network()
+        async with AsyncExitStack() as stack:
+            nodes = await pair(stack, network, tmp_path / str(seed))
+            await until(lambda: are_connected(*nodes))  # noqa: B023 (awaited here)
+            await quiet()
+            lasting = [end for _, _, end in network.sessions if not end.over.done()]
+            assert len(lasting) == 1
+            for node in nodes:
+                await node.take([0.5] * 20)
+            await until(lambda: all(len(orders(one)) == 2 for one in nodes))  # noqa: B023
+            assert [node.troubles() for node in nodes] == [[], []]
+
+
+@pytest.mark.parametrize("silent", [False, True])
+async def test_a_broken_line_is_found_and_mended_by_whoever_can_call(
+    silent: bool, tmp_path: Path
+) -> None:
+    network = Network(closed={"a"})
+    async with AsyncExitStack() as stack:
+        a, b = await pair(stack, network, tmp_path)
+        await until(lambda: are_connected(a, b))
+        calls = len(network.sessions)
+        network.cut(silent=silent)
+        if silent:
+            # Keepalive is the transport's: here a alone notices, and its new session takes over.
+            _, _, end = network.sessions[-1]
+            end.over.set_result("no answer to a ping")
+        for node in (a, b):
+            await node.take([0.5] * 20)
+        await until(lambda: len(orders(a)) == len(orders(b)) == 2)
+        assert are_connected(a, b)
+        assert len(network.sessions) > calls
+
+
+async def test_a_neighbour_never_heard_of_is_a_trouble_at_both_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In time, and no longer than until it is heard; one that was heard before is none."""
+    three, network = Neighbours(tmp_path, "a", "b", "c"), Network(closed={"a", "c"})
+    async with AsyncExitStack() as stack:
+        a, b, c = [
+            await stack.enter_async_context(node_of(network, config, seed))
+            for seed, config in enumerate(
+                [relaying(three, *names) for names in ("abc", "ba", "ca")]
+            )
+        ]
+        await until(lambda: are_connected(b))
+        assert a.troubles() == []
+        with monkeypatch.context() as later_on:
+            later_on.setattr(neighbourhood, "UNHEARD_SECONDS", 0.0)
+            (of_a,), (of_c, *_) = a.troubles(), c.troubles()
+            assert "from c" in of_a
+            assert "from a" in of_c
+            assert b.troubles() == []
+            network.closed.clear()
+            await until(lambda: are_connected(a, b, c))
+            assert a.troubles() == c.troubles() == []
+    assert neighbourhood.UNHEARD_SECONDS <= 20
+
+
+async def test_what_is_closed_here_ends_there_and_nothing_runs_on(tmp_path: Path) -> None:
+    network = Network()
+    async with AsyncExitStack() as stack:
+        a, b = await pair(stack, network, tmp_path)
+        await until(lambda: are_connected(a, b))
+        await a.__aexit__()
+        assert all(end.over.done() for _, _, end in network.sessions)
+        await until(lambda: not are_connected(b))
+        assert b.troubles() == ["no neighbour can be reached"]
+
+
+async def test_a_session_has_no_end_of_its_own_but_the_hour(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its caller ends it then, and the other end a little later, if the caller does not."""
+    network = Network(closed={"a"})
+    async with AsyncExitStack() as stack:
+        a, b = await pair(stack, network, tmp_path)
+        await until(lambda: are_connected(a, b))
+        calls = len(network.sessions)
+        await later(link.SESSION_SECONDS - 60)
+        assert are_connected(a, b)
+        await later(120)
+        await until(lambda: len(network.sessions) == calls + 1 and are_connected(a, b))
+        assert a.status().neighbours[0].last_error is None
+
+
+class Scene:
+    """Node a, its neighbour b, and c and d, whom the test plays."""
+
+    def __init__(self, folder: Path) -> None:
+        self.names = Neighbours(folder, "a", "b", "c", "d")
+        self.network = Network()
+        self.config = relaying(self.names, "a", "b", "c", "d", origins={"behind": 10_000})
+        self.others: list[Other] = []
+
+    async def called_by(self, name: str, boot: int = 1, epoch: int = 1) -> Other:
+        """A session that this neighbour opens."""
+        session: PeerSession = await self.network.of(name).dial("a")
+        other = Other(session, self.config, boot=boot)
+        self.others.append(other)
+        answer = await other.hello(epoch=epoch)
+        assert answer.HasField("welcome"), answer
+        return other
+
+
+def records(first: int, count: int) -> tuple[Any, ...]:
+    return tuple(written(somebody(number)) for number in range(first, first + count))
+
+
+async def test_a_flood_of_one_neighbour_lets_the_others_in_between(tmp_path: Path) -> None:
+    """A bounded piece at a time, and what is not read yet waits at its author."""
+    scene = Scene(tmp_path)
+    async with node_of(scene.network, scene.config) as a:
+        await until(lambda: a._parts.neighbourhood.joined.is_set())
+        c, d = await scene.called_by("c"), await scene.called_by("d")
+        frames = [encode(RecordsMessage(records(85 * n, 85)), n + 1) for n in range(8)]
+        sent: list[int] = []
+
+        async def flood() -> None:
+            for number, frame in enumerate(frames):
+                await c.say(frame)
+                sent.append(number)
+
+        (honest,) = records(5000, 1)
+        flooding = asyncio.create_task(flood())
+        await until(lambda: len(board_of(a)) >= 16)
+        taken = len(board_of(a))
+        await d.say(encode(RecordsMessage((honest,)), 1))
+        while honest.origin not in board_of(a):
+            await asyncio.sleep(0)
+        between = len(board_of(a)) - taken
+        assert between <= 6 * 16, "d has its turn after a few portions, not after frames"
+        await flooding
+        await until(lambda: len(board_of(a)) == 8 * 85 + 1)
+
+
+async def test_work_for_one_neighbour_is_paid_for_with_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that a flood has half of a node's time at most."""
+    times, naps, sleep = count(), list[float](), asyncio.sleep
+
+    def clock() -> float:
+        return 10.0 * next(times)
+
+    async def nap(seconds: float) -> None:
+        if seconds >= 10:
+            naps.append(seconds)
+        await sleep(seconds % 10)
+
+    scene = Scene(tmp_path)
+    async with node_of(scene.network, scene.config) as a:
+        c = await scene.called_by("c")
+        a._parts.neighbourhood._links["c"]._clock = clock
+        monkeypatch.setattr(asyncio, "sleep", nap)
+        await c.say(encode(RecordsMessage(records(0, 64)), 1))
+        await until(lambda: len(board_of(a)) == 64 and len(naps) == 4)
+        assert naps == [10.0] * 4
+
+
+async def test_refusals_that_nobody_reads_hold_up_their_reader_alone(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    async with node_of(scene.network, scene.config) as a:
+        await until(lambda: a._parts.neighbourhood.joined.is_set())
+        c, d = await scene.called_by("c"), await scene.called_by("d")
+        bad = [encode(RecordsMessage((written(somebody(n), mean=1e6),)), n) for n in range(1, 60)]
+
+        async def flood() -> None:
+            for frame in bad:
+                await c.say(frame)
+
+        flooding = asyncio.create_task(flood())
+        await quiet()
+        assert not flooding.done(), "c waits, since it does not read"
+        (honest,) = records(100, 1)
+        await d.say(encode(RecordsMessage((honest,)), 1))
+        await until(lambda: honest.origin in board_of(a))
+        listening = asyncio.create_task(c.listen())
+        await flooding
+        listening.cancel()
+
+
+async def test_an_honest_neighbour_is_not_counted_while_another_is_ahead(tmp_path: Path) -> None:
+    """An old record counts against whoever had brought the newer one itself."""
+    scene = Scene(tmp_path)
+    async with node_of(scene.network, scene.config) as a:
+        c, d = await scene.called_by("c"), await scene.called_by("d")
+        newer, older = written(somebody(1), sequence=9), written(somebody(1), sequence=5)
+        await c.say(encode(RecordsMessage((newer,)), 1))
+        await until(lambda: board_of(a).get(newer.origin) == newer)
+        for sequence, one in enumerate((d, c), start=2):
+            await one.say(encode(RecordsMessage((older,)), sequence))
+            await one.say(encode(RecordsMessage((written(somebody(1 + sequence)),)), sequence + 1))
+        await until(lambda: len(board_of(a)) == 3)
+        text = a.metrics.text().decode()
+        assert 'colme_messages_refused_total{peer="c",reason="old record"} 1.0' in text
+        assert 'peer="d",reason="old record"' not in text
+
+
+async def test_a_publisher_that_contradicts_itself_is_a_trouble_wherever_its_proof_is(
+    tmp_path: Path,
+) -> None:
+    two, network = Neighbours(tmp_path, "a", "b", "c"), Network()
+    async with (
+        node_of(network, relaying(two, "a", "b", "c"), 1) as a,
+        node_of(network, relaying(two, "b", "a"), 2) as b,
+    ):
+        session = await network.of("c").dial("a")
+        c = Other(session, a.config)
+        await c.hello()
+        await until(lambda: are_connected(b))
+        for number, mean in enumerate((0.25, 0.75), start=1):
+            await c.say(encode(RecordsMessage((written(somebody(1), mean=mean),)), number))
+        origin = written(somebody(1)).origin
+        for node in (a, b):
+            await until(lambda n=node: any(origin in one for one in n.troubles()))  # type: ignore[misc]
+
+
+async def test_a_copy_of_a_state_is_a_trouble_at_both_ends(tmp_path: Path) -> None:
+    """Here of b's, which c calls itself by: a turns away the second process."""
+    scene = Scene(tmp_path)
+    async with node_of(scene.network, scene.config) as a:
+        await scene.called_by("c", boot=1, epoch=3)
+        await until(lambda: a.troubles() == [])
+        session = await scene.network.of("c").dial("a")
+        copy = Other(session, scene.config, boot=2)
+        assert (await copy.hello(epoch=3)).refusal.reason == pb.REASON_STALE_STATE
+        (told,) = a.troubles()
+        assert " c" in told
+        assert are_all_connected(a, "c"), "the first one goes on"
+        await scene.called_by("c", boot=3, epoch=4)
+        await until(lambda: a.troubles() == [])
+
+
+async def test_one_that_is_turned_away_as_a_copy_says_so(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    async with node_of(scene.network, scene.config) as a:
+        session = await scene.network.of("c").dial("a")
+        c = Other(session, scene.config)
+        refusal = pb.Refusal(reason=pb.REASON_STALE_STATE, detail="a copy")
+        await c.say(hello(Agreement.of(scene.config.agreed)))
+        await c.say(pb.Frame(refusal=refusal).SerializeToString())
+        await until(lambda: any(one.startswith("c ") for one in a.troubles()))
+        await scene.called_by("c")
+        await until(lambda: a.troubles() == [])
+
+
+async def test_nothing_is_said_before_both_have_compared(tmp_path: Path) -> None:
+    """Whoever is called speaks on that session, and not before it is welcome there."""
+    scene = Scene(tmp_path)
+    async with node_of(scene.network, scene.config) as a:
+        await a.take([0.5] * 20)
+        session = await scene.network.of("c").dial("a")
+        c = Other(session, scene.config)
+        await c.say(hello(Agreement.of(scene.config.agreed)))
+        assert (await c.hear()).HasField("welcome")
+        await quiet()
+        assert c.heard == []
+        assert not are_all_connected(a, "c")
+        await c.say(welcome())
+        listening = asyncio.create_task(c.listen())
+        await until(lambda: c.heard)
+        listening.cancel()
