@@ -15,8 +15,9 @@ from colme.node.session import link, neighbourhood
 from colme.node.session.admission import Agreement
 from colme.node.session.transport import PeerSession
 from colme.node.wire import neighbour_pb2 as pb
-from colme.node.wire.codec import encode
+from colme.node.wire.codec import PORTION, encode
 from colme.protocol.board.messages import RecordsMessage
+from colme.protocol.messages import Message
 from support.boarded import board_of, orders, relaying, somebody
 from support.boards import written
 from support.in_memory import Network
@@ -103,6 +104,7 @@ async def test_an_address_that_can_not_be_reached_is_enough_at_one_end(
 
 async def test_two_that_call_at_the_same_time_keep_one_session(tmp_path: Path) -> None:
     """Both ends keep the same, whichever they hear first; and nobody is taken for an old state."""
+    met = 0
     for seed in range(10):
         network = Network()
         async with AsyncExitStack() as stack:
@@ -111,10 +113,13 @@ async def test_two_that_call_at_the_same_time_keep_one_session(tmp_path: Path) -
             await quiet()
             lasting = [end for _, _, end in network.sessions if not end.over.done()]
             assert len(lasting) == 1
+            assert len(network.sessions) <= 2, "one from each, and no further attempt"
+            met += len(network.sessions) == 2
             for node in nodes:
                 await node.take([0.5] * 20)
             await until(lambda: all(len(orders(one)) == 2 for one in nodes))  # noqa: B023
             assert [node.troubles() for node in nodes] == [[], []]
+    assert met, "it has happened"
 
 
 @pytest.mark.parametrize("silent", [False, True])
@@ -214,31 +219,36 @@ def records(first: int, count: int) -> tuple[Any, ...]:
     return tuple(written(somebody(number)) for number in range(first, first + count))
 
 
-async def test_a_flood_of_one_neighbour_lets_the_others_in_between(tmp_path: Path) -> None:
-    """A bounded piece at a time, and what is not read yet waits at its author."""
-    scene = Scene(tmp_path)
+async def test_a_flood_of_one_neighbour_lets_the_others_in_between(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bounded piece at a time, and all that is ready has its turn between two of them."""
+    scene, turns, pieces = Scene(tmp_path), count(), list[tuple[int, int]]()
     async with node_of(scene.network, scene.config) as a:
         await until(lambda: a._parts.neighbourhood.joined.is_set())
-        c, d = await scene.called_by("c"), await scene.called_by("d")
-        frames = [encode(RecordsMessage(records(85 * n, 85)), n + 1) for n in range(8)]
-        sent: list[int] = []
+        c = await scene.called_by("c")
+        receive, turn = a._parts.driver.receive, 0
 
-        async def flood() -> None:
-            for number, frame in enumerate(frames):
-                await c.say(frame)
-                sent.append(number)
+        def noted(peer: str, message: Message) -> None:
+            assert isinstance(message, RecordsMessage)
+            pieces.append((turn, len(message.entries)))
+            receive(peer, message)
 
-        (honest,) = records(5000, 1)
-        flooding = asyncio.create_task(flood())
-        await until(lambda: len(board_of(a)) >= 16)
-        taken = len(board_of(a))
-        await d.say(encode(RecordsMessage((honest,)), 1))
-        while honest.origin not in board_of(a):
+        async def others() -> None:
+            nonlocal turn
+            for turn in turns:  # noqa: B007 (looked at by the one above)
+                await asyncio.sleep(0)
+
+        monkeypatch.setattr(a._parts.driver, "receive", noted)
+        taking_turns = asyncio.create_task(others())
+        for number in range(4):
+            entries = records(85 * number, 85)
+            await c.say(encode(RecordsMessage(entries), number + 1))
+        while len(board_of(a)) < 4 * 85:
             await asyncio.sleep(0)
-        between = len(board_of(a)) - taken
-        assert between <= 6 * 16, "d has its turn after a few portions, not after frames"
-        await flooding
-        await until(lambda: len(board_of(a)) == 8 * 85 + 1)
+        taking_turns.cancel()
+        assert max(size for _, size in pieces) <= PORTION
+        assert len({when for when, _ in pieces}) == len(pieces)
 
 
 async def test_work_for_one_neighbour_is_paid_for_with_rest(
