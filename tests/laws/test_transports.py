@@ -208,6 +208,8 @@ class End:
 
     def sent(self, peer: str) -> None: ...
 
+    def heard(self, peer: str) -> None: ...
+
 
 @asynccontextmanager
 async def in_memory(_: Path) -> AsyncIterator[Way]:

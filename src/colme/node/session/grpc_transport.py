@@ -1,11 +1,12 @@
 """Sessions as gRPC streams over mutual TLS; who calls from where is counted here."""
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import NoReturn, Self
+from typing import Self
 
 import grpc
 from grpc import StatusCode
@@ -56,21 +57,19 @@ _OVER = (AioRpcError, UsageError, asyncio.InvalidStateError, asyncio.CancelledEr
 """What gRPC raises at whoever uses a call that is over: CancelledError too, if nobody cancels."""
 
 
-class Dialled:
-    """A session that this node has opened."""
+class _Stream(ABC):
+    """A call of either end: gRPC reads and writes them alike."""
 
-    def __init__(self, peer: str, channel: Channel, call: Call, explain_: Explain) -> None:
+    def __init__(self, peer: str, stream: Call | Context) -> None:
         self.peer = peer
-        self._channel = channel
-        self._call = call
-        self._explain = explain_
+        self._stream = stream
         self._heard = self._reading = False
         self._closed: str | None = None
 
     async def send(self, frame: bytes) -> None:
         """Write it, once HTTP/2 has room."""
         try:
-            await self._call.write(frame)
+            await self._stream.write(frame)
         except _OVER as error:
             raise await self._parted(error) from None
 
@@ -79,7 +78,7 @@ class Dialled:
         self._reading = True
         try:
             # After it was closed the rest is read too: gRPC tells of the end after it.
-            while isinstance(data := await self._call.read(), bytes):
+            while isinstance(data := await self._stream.read(), bytes):
                 if self._closed is None:
                     self._heard = True
                     return data
@@ -88,6 +87,26 @@ class Dialled:
         finally:
             self._reading = False
         raise await self._parted(None)
+
+    async def _parted(self, error: BaseException | None) -> BaseException:
+        task = asyncio.current_task()
+        if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+            return error  # It is this task that is cancelled, and not the call alone.
+        return Parted(self._closed or await self._why(error))
+
+    @abstractmethod
+    async def _why(self, error: BaseException | None) -> str:
+        """Say why the other end has ended it."""
+
+
+class Dialled(_Stream):
+    """A session that this node has opened."""
+
+    def __init__(self, peer: str, channel: Channel, call: Call, explain_: Explain) -> None:
+        super().__init__(peer, call)
+        self._channel = channel
+        self._call = call
+        self._explain = explain_
 
     async def close(self, why: str) -> None:
         """Let the other end read all that was written, and then end the call."""
@@ -104,58 +123,26 @@ class Dialled:
         self._call.cancel()
         await self._channel.close()
 
-    async def _parted(self, error: BaseException | None) -> BaseException:
-        """In words; gRPC cancels whoever reads from a call that is cancelled."""
-        if isinstance(error, asyncio.CancelledError) and _is_cancelled():
-            return error
-        if self._closed is not None:
-            return Parted(self._closed)
+    async def _why(self, error: BaseException | None) -> str:
         if isinstance(error, AioRpcError):
-            return Parted(await self._explain(error, self._heard))
+            return await self._explain(error, self._heard)
         # gRPC raises InvalidStateError where it would write to a session that is over.
         details = await self._call.details() if self._call.done() else None
-        return Parted(f"it hung up ({shortened(details or 'no reason given')})")
+        return f"it hung up ({shortened(details or 'no reason given')})"
 
 
-def _is_cancelled() -> bool:
-    """Whether it is this task that somebody has cancelled."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
-
-
-class Accepted:
+class Accepted(_Stream):
     """A session that a neighbour has opened."""
 
     def __init__(self, peer: str, context: Context) -> None:
-        self.peer = peer
+        super().__init__(peer, context)
         self._context = context
-        self._closed: str | None = None
         self._over = asyncio.Event()
-
-    async def send(self, frame: bytes) -> None:
-        """Write it, once HTTP/2 has room."""
-        self._require_open()
-        try:
-            await self._context.write(frame)
-        except _OVER:
-            self._hung_up()
-
-    async def receive(self) -> bytes:
-        """Return what comes, or say why nothing more does."""
-        self._require_open()
-        try:
-            data = await self._context.read()
-        except _OVER:
-            self._hung_up()
-        if not isinstance(data, bytes):
-            self._hung_up()
-        return data
 
     async def close(self, why: str) -> None:
         """End the call: gRPC sends its end after all that was written."""
-        if self._closed is None:
-            self._closed = why
-            self._over.set()
+        self._closed = self._closed or why
+        self._over.set()
 
     async def serve(self) -> None:
         """Keep the call open until either end closes it."""
@@ -165,14 +152,8 @@ class Accepted:
         finally:
             await self.close("it hung up")
 
-    def _require_open(self) -> None:
-        if self._closed is not None:
-            raise Parted(self._closed)
-
-    def _hung_up(self) -> NoReturn:
-        if _is_cancelled():
-            raise asyncio.CancelledError
-        raise Parted(self._closed or "it hung up")
+    async def _why(self, error: BaseException | None) -> str:
+        return "it hung up"
 
 
 class GrpcTransport:

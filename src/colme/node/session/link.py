@@ -72,8 +72,12 @@ class Host(Protocol):
         """Both hellos are answered; nothing is said before this returns."""
         ...
 
+    def heard(self, peer: str) -> None:
+        """A message has come."""
+        ...
+
     def receive(self, peer: str, message: Message) -> None:
-        """Take a message, or raise Refused."""
+        """Take a message or a portion of it, or raise Refused."""
         ...
 
     def refused(self, peer: str, refusal: pb.Refusal) -> None:
@@ -388,8 +392,10 @@ class Link:
             expected = f"more than {received}"
             raise Refused(Reason.DUPLICATE, self.peer, "sequence", frame.sequence, expected)
         self._contact.received = (talk.epoch, frame.sequence)
+        message = message_in(self.peer, frame)
+        self._host.heard(self.peer)
         refused: list[Refused] = []
-        for portion in portions_of(message_in(self.peer, frame)):
+        for portion in portions_of(message):
             began = self._clock()
             try:
                 self._host.receive(self.peer, portion)

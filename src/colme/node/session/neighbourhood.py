@@ -273,9 +273,12 @@ class Neighbourhood:
         """A frame is on its way."""
         self._metrics.sent(peer)
 
-    def receive(self, peer: str, message: Message) -> None:
-        """Take a neighbour's message, or raise Refused."""
+    def heard(self, peer: str) -> None:
+        """A message has come."""
         self._metrics.received(peer)
+
+    def receive(self, peer: str, message: Message) -> None:
+        """Take a neighbour's message or a portion of it, or raise Refused."""
         self.driver.receive(peer, message)
 
     def kept_out(self, error: Refused) -> None:
