@@ -251,28 +251,18 @@ async def test_a_flood_of_one_neighbour_lets_the_others_in_between(
         assert len({when for when, _ in pieces}) == len(pieces)
 
 
-async def test_work_for_one_neighbour_is_paid_for_with_rest(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """So that a flood has half of a node's time at most."""
-    times, naps, sleep = count(), list[float](), asyncio.sleep
-
-    def clock() -> float:
-        return 10.0 * next(times)
-
-    async def nap(seconds: float) -> None:
-        if seconds >= 10:
-            naps.append(seconds)
-        await sleep(seconds % 10)
-
-    scene = Scene(tmp_path)
+async def test_work_for_one_neighbour_is_paid_for_with_rest(tmp_path: Path) -> None:
+    """So that a flood has half of a node's time at most. Here a portion takes ten seconds."""
+    scene, times = Scene(tmp_path), count()
     async with node_of(scene.network, scene.config) as a:
         c = await scene.called_by("c")
-        a._parts.neighbourhood._links["c"]._clock = clock
-        monkeypatch.setattr(asyncio, "sleep", nap)
-        await c.say(encode(RecordsMessage(records(0, 64)), 1))
-        await until(lambda: len(board_of(a)) == 64 and len(naps) == 4)
-        assert naps == [10.0] * 4
+        a._parts.neighbourhood._links["c"]._clock = lambda: 10.0 * next(times)
+        await c.say(encode(RecordsMessage(records(0, 3 * PORTION)), 1))
+        for taken in (PORTION, 2 * PORTION, 3 * PORTION):
+            await until(lambda n=taken: len(board_of(a)) >= n)  # type: ignore[misc]
+            await later(9)
+            assert len(board_of(a)) == taken
+            await later(1)
 
 
 async def test_refusals_that_nobody_reads_hold_up_their_reader_alone(tmp_path: Path) -> None:
