@@ -42,7 +42,7 @@ DIAL_SECONDS = 10.0
 """How long a call to a neighbour may take to get there."""
 GOODBYE_SECONDS = 2.0
 """How long the other end may take to end a session that was closed here."""
-STOP_SECONDS = 0.2
+LEAVING_SECONDS = 0.2
 """How long neighbours may take to leave; at once, and gRPC would tell them of an error."""
 
 OTHER_VERSION = f"it does not speak {PROTOCOL}: it runs another version of colme; update both"
@@ -199,7 +199,7 @@ class GrpcTransport:
         for handshake in self._handshakes:
             handshake.cancel()
         if self._server is not None:
-            await self._server.stop(grace=STOP_SECONDS)
+            await self._server.stop(grace=LEAVING_SECONDS)
         # gRPC does not wait for its handlers, and prints a traceback for each that the end of the
         # loop finds at work.
         if self._calls:
