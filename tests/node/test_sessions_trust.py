@@ -7,7 +7,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from shutil import rmtree
 
+import grpc
 import pytest
+from grpc.aio import ServicerContext, server
 
 from colme.errors import IdentityError
 from colme.node.config import NodeConfig
@@ -17,6 +19,7 @@ from colme.node.session import grpc_transport
 from colme.node.session.rehearsal import Finding, check
 from colme.node.session.transport import Parted
 from colme.node.trust.identity import Identity
+from colme.node.trust.tls import server_options
 from support.logged import Logged, logging
 from support.neighbours import Hearer, Neighbours, calling, hearing
 from support.refusing import refused
@@ -218,3 +221,28 @@ async def test_check_names_a_wrong_certificate(tmp_path: Path) -> None:
     assert not found.well
     fingerprints = [three.trust(who).identity.certificate.fingerprint for who in "bc"]
     assert found.words == "wrong certificate: saw {}, expected {}".format(*fingerprints)
+
+
+async def test_an_earlier_version_that_is_called_is_told_of(tmp_path: Path) -> None:
+    """It has no such service; its own is another one."""
+
+    async def never(_frames: object, context: ServicerContext[bytes, bytes]) -> None:
+        await context.read()
+
+    two = Neighbours(tmp_path, "a", "b")
+    old = server(options=server_options())
+    handler: grpc.RpcMethodHandler[bytes, bytes]
+    handler = grpc.stream_stream_rpc_method_handler(never)
+    service = grpc.method_handlers_generic_handler("colme.v2.Neighbour", {"Session": handler})
+    old.add_generic_rpc_handlers((service,))
+    credentials = two.trust("b", "a").server_credentials(lambda: None)
+    assert old.add_secure_port(two.address("b"), credentials)
+    await old.start()
+    try:
+        config = two.config("a", "b")
+        (found,) = await check(config)
+        assert found.words == grpc_transport.OTHER_VERSION
+        async with Node(config) as a:
+            await until(lambda: of_neighbour(a, "b").last_error == grpc_transport.OTHER_VERSION)
+    finally:
+        await old.stop(grace=0)

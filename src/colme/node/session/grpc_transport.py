@@ -50,8 +50,8 @@ STRANGER = "a stranger"
 
 Call = StreamStreamCall[bytes, bytes]
 Context = ServicerContext[bytes, bytes]
-Explain = Callable[[AioRpcError, bool], Awaitable[str]]
-"""Puts an error of gRPC in words; told whether anything was heard before it."""
+Explain = Callable[[StatusCode, str, bool], Awaitable[str]]
+"""Puts what gRPC tells of a call in words; told whether anything was heard before it."""
 
 _OVER = (AioRpcError, UsageError, asyncio.InvalidStateError, asyncio.CancelledError)
 """What gRPC raises at whoever uses a call that is over: CancelledError too, if nobody cancels."""
@@ -124,11 +124,16 @@ class Dialled(_Stream):
         await self._channel.close()
 
     async def _why(self, error: BaseException | None) -> str:
+        code, details = StatusCode.OK, None
         if isinstance(error, AioRpcError):
-            return await self._explain(error, self._heard)
-        # gRPC raises InvalidStateError where it would write to a session that is over.
-        details = await self._call.details() if self._call.done() else None
-        return f"it hung up ({shortened(details or 'no reason given')})"
+            code, details = error.code(), error.details()
+        elif self._call.done():
+            # gRPC raises InvalidStateError where it would write to a session that is over.
+            code, details = await self._call.code(), await self._call.details()
+        details = shortened(details or "no reason given")
+        if code in (StatusCode.OK, StatusCode.CANCELLED):
+            return f"it hung up ({details})"
+        return await self._explain(code, details, self._heard)
 
 
 class Accepted(_Stream):
@@ -222,7 +227,8 @@ class GrpcTransport:
             raise Parted(f"no answer from {address} within {DIAL_SECONDS:g} s") from None
         except AioRpcError as error:
             await channel.close()
-            raise Parted(await self._in_words(peer, error, False)) from None
+            details = shortened(error.details() or "")
+            raise Parted(await self._in_words(peer, error.code(), details, False)) from None
         except BaseException:
             await channel.close()
             raise
@@ -232,10 +238,9 @@ class GrpcTransport:
         """Return the next session of a pinned neighbour."""
         return await self._met_sessions.get()
 
-    async def _in_words(self, peer: str, error: AioRpcError, heard: bool) -> str:
-        address, details = self._addresses[peer], shortened(error.details() or "")
-        told = f"{error.code().name.lower().replace('_', ' ')}: {details}"
-        if error.code() is StatusCode.UNIMPLEMENTED:
+    async def _in_words(self, peer: str, code: StatusCode, details: str, heard: bool) -> str:
+        address, told = self._addresses[peer], f"{code.name.lower().replace('_', ' ')}: {details}"
+        if code is StatusCode.UNIMPLEMENTED:
             return OTHER_VERSION
         if "Connection refused" in told:
             return f"{address} can't be reached (connection refused)"
