@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack
 from itertools import count
 from pathlib import Path
 from random import Random
+from shutil import copytree
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ from colme.protocol.board.messages import RecordsMessage
 from colme.protocol.messages import Message
 from support.boarded import board_of, orders, relaying, somebody
 from support.boards import written
-from support.in_memory import Network
+from support.in_memory import ROOM, Network
 from support.neighbours import Neighbours, Other, hello, welcome
 from support.remembering import FREE
 from support.waiting import PATIENCE, later, quiet, until
@@ -368,3 +369,39 @@ async def test_nothing_is_said_before_both_have_compared(tmp_path: Path) -> None
         listening = asyncio.create_task(c.listen())
         await until(lambda: c.heard)
         listening.cancel()
+
+
+async def test_two_processes_with_one_state_are_a_trouble_for_the_second_and_its_neighbour(
+    tmp_path: Path,
+) -> None:
+    """Both from the same backup, so that both are in the same epoch; the first goes on."""
+    two, network = Neighbours(tmp_path, "a", "b"), Network(closed={"b"})
+    config = relaying(two, "b", "a")
+    async with node_of(network, relaying(two, "a", "b"), 1) as a:
+        async with node_of(network, config, 2):
+            await until(lambda: are_connected(a))
+        copytree(config.state, tmp_path / "copy")
+        copy = config.model_copy(update={"state": tmp_path / "copy"})
+        async with node_of(network, config, 3) as first:
+            await until(lambda: are_connected(a, first))
+            async with node_of(network, copy, 4) as second:
+                assert second.status().epoch == first.status().epoch
+                await until(lambda: any(one.startswith("a ") for one in second.troubles()))
+                assert any("state of b" in one for one in a.troubles())
+                assert first.troubles() == []
+                assert are_connected(a, first)
+
+
+async def test_a_neighbour_that_reads_nothing_is_hung_up_on(tmp_path: Path) -> None:
+    """Its session would last for ever, and what waits for it never go out."""
+    scene = Scene(tmp_path)
+    async with node_of(scene.network, scene.config) as a:
+        await scene.called_by("c")
+        await until(lambda: are_all_connected(a, "c"))
+        for one in records(0, 2 * ROOM):
+            a._parts.neighbourhood.post("c", RecordsMessage((one,)))
+        await quiet()
+        await later(link.UNREAD_SECONDS - 1)
+        assert are_all_connected(a, "c")
+        await later(2)
+        await until(lambda: not are_all_connected(a, "c"))
