@@ -405,3 +405,13 @@ async def test_a_neighbour_that_reads_nothing_is_hung_up_on(tmp_path: Path) -> N
         assert are_all_connected(a, "c")
         await later(2)
         await until(lambda: not are_all_connected(a, "c"))
+
+
+def test_a_node_that_was_left_can_be_looked_at(tmp_path: Path) -> None:
+    """Its loop is gone by then."""
+
+    async def live() -> Node:
+        async with Node(relaying(Neighbours(tmp_path, "a", "b"), "a", "b")) as node:
+            return node
+
+    assert asyncio.run(live()).status().name == "a"

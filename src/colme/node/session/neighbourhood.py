@@ -95,7 +95,8 @@ class Neighbourhood:
         self._log = log
         self.boot = admission.boot
         self._transport = transport
-        self._began = 0.0
+        self._loop = asyncio.get_running_loop()
+        self._began = self._loop.time()
         self._links = {
             name: Link(peer, transport, self, random=random) for name, peer in peers.items()
         }
@@ -107,7 +108,6 @@ class Neighbourhood:
 
     async def open(self, stack: AsyncExitStack) -> None:
         """Take sessions and open them, until the stack is closed."""
-        self._began = asyncio.get_running_loop().time()
         await self._transport.start(self.kept_out)
         stack.push_async_callback(self._transport.stop)
         stack.push_async_callback(self._end_sessions)
@@ -183,7 +183,7 @@ class Neighbourhood:
 
     def troubles(self) -> list[str]:
         """What its owner has to look after: neighbours never heard, and copies of a state."""
-        waited = asyncio.get_running_loop().time() - self._began
+        waited = self._loop.time() - self._began
         found = []
         for name, peer in self._peers.items():
             is_met = self._links[name].connected or peer.standing != NEVER
