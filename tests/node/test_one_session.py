@@ -415,3 +415,19 @@ def test_a_node_that_was_left_can_be_looked_at(tmp_path: Path) -> None:
             return node
 
     assert asyncio.run(live()).status().name == "a"
+
+
+async def test_sessions_that_are_opened_in_a_hurry_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each is a commit, or a whole digest."""
+    scene = Scene(tmp_path)
+    async with node_of(scene.network, scene.config) as a:
+        monkeypatch.setattr(link, "FIRST_PAUSE", 5.0)
+        await scene.called_by("c")
+        await until(lambda: are_all_connected(a, "c"))
+        again = asyncio.create_task(scene.called_by("c"))
+        await quiet()
+        assert not again.done()
+        await later(5)
+        await again

@@ -150,6 +150,8 @@ class Link:
         self._talk: _Talk | None = None
         """The one that speaks."""
         self._tasks: set[asyncio.Task[bool]] = set()
+        self._next_turn = 0.0
+        """When the next session that it opens may begin, in seconds of the loop."""
         self._greet = False
         self._news = asyncio.Event()
         self._is_alone = asyncio.Event()
@@ -194,13 +196,19 @@ class Link:
 
     async def take(self, session: PeerSession) -> None:
         """Speak by a session that the neighbour has opened."""
-        if len(self._tasks) < MOST_AT_ONCE:
-            self._begin(session, dialled=False)
-        else:
+        if len(self._tasks) >= MOST_AT_ONCE:
             await session.close("too many sessions at once")
+            return
+        # Each costs a commit or a whole digest: a neighbour that opens them in a hurry has to wait.
+        now = asyncio.get_running_loop().time()
+        begin = max(now, self._next_turn)
+        self._next_turn = begin + FIRST_PAUSE
+        self._begin(session, dialled=False, wait=begin - now)
 
-    def _begin(self, session: PeerSession, *, dialled: bool) -> "asyncio.Task[bool]":
-        task = asyncio.create_task(self._live(session, dialled))
+    def _begin(
+        self, session: PeerSession, *, dialled: bool, wait: float = 0.0
+    ) -> "asyncio.Task[bool]":
+        task = asyncio.create_task(self._live(session, dialled, wait))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
@@ -220,12 +228,13 @@ class Link:
         await asyncio.wait({task})
         return not task.cancelled() and task.result()
 
-    async def _live(self, session: PeerSession, dialled: bool) -> bool:
+    async def _live(self, session: PeerSession, dialled: bool, wait: float) -> bool:
         task = asyncio.current_task()
         assert task is not None
         talk = _Talk(session, dialled, asyncio.Lock(), task)
         why: str | None = "it stops, or a newer session took its place"
         try:
+            await asyncio.sleep(wait)
             why = await self._until_parted(talk)
         finally:
             is_the_last = self._talk in (None, talk)
