@@ -22,6 +22,7 @@ from cryptography.x509.oid import NameOID
 from colme.errors import IdentityError
 from colme.node.contact import Contact
 from colme.node.session import link as module
+from colme.node.session.grpc_transport import Dialled
 from colme.node.session.link import Link
 from colme.node.trust.identity import PRIVATE_FILE, PUBLIC_FILE, Identity
 from colme.node.trust.tls import Trust, explain
@@ -308,3 +309,25 @@ def test_a_server_gets_a_new_configuration_only_where_a_pin_changed(
     pin.unlink()
     assert fetch() is None, "as last read"
     assert len(met) == 5
+
+
+class Endless:
+    """A call that never ends, and a channel."""
+
+    async def done_writing(self) -> None:
+        await asyncio.Event().wait()
+
+    def cancel(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+async def test_whoever_is_cancelled_while_it_closes_a_session_stays_cancelled() -> None:
+    """gRPC cancels those who use a call that is over: that is another thing."""
+    unused: Any = Endless()
+    session = Dialled("b", unused, unused, unused)
+    task = asyncio.create_task(session.close("over"))
+    await quiet()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task

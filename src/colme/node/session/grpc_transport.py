@@ -89,14 +89,20 @@ class _Stream(ABC):
         raise await self._parted(None)
 
     async def _parted(self, error: BaseException | None) -> BaseException:
-        task = asyncio.current_task()
-        if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
-            return error  # It is this task that is cancelled, and not the call alone.
+        if error is not None and _is_of_this_task(error):
+            return error
         return Parted(self._closed or await self._why(error))
 
     @abstractmethod
     async def _why(self, error: BaseException | None) -> str:
         """Say why the other end has ended it."""
+
+
+def _is_of_this_task(error: BaseException) -> bool:
+    """Whether it is this task that is cancelled, and not the call alone."""
+    task = asyncio.current_task()
+    is_cancelled = task is not None and task.cancelling() > 0
+    return isinstance(error, asyncio.CancelledError) and is_cancelled
 
 
 class Dialled(_Stream):
@@ -113,15 +119,19 @@ class Dialled(_Stream):
         if self._closed is not None:
             return
         self._closed = why
-        with suppress(TimeoutError, *_OVER):
+        try:
             async with asyncio.timeout(GOODBYE_SECONDS):
                 await self._call.done_writing()
                 # A call that is cancelled takes back what the other end has not read.
                 while not self._reading and isinstance(await self._call.read(), bytes):
                     pass
                 await self._call.code()
-        self._call.cancel()
-        await self._channel.close()
+        except (TimeoutError, *_OVER) as error:
+            if _is_of_this_task(error):
+                raise
+        finally:
+            self._call.cancel()
+            await self._channel.close()
 
     async def _why(self, error: BaseException | None) -> str:
         code, details = StatusCode.OK, None
