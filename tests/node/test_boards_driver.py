@@ -76,6 +76,16 @@ async def test_a_newer_record_of_its_own_stops_it_before_noise_is_drawn(tmp_path
         assert all(said.stored.released == 0 for said in one.posts)
 
 
+async def test_what_came_since_the_last_tick_is_stored_when_it_stops(tmp_path: Path) -> None:
+    """Its publisher's state could be put back to an older one, and nobody would notice."""
+    async with boarded(tmp_path) as one:
+        news = written(somebody(0))
+        one.tell("b", news)
+        await one.driver.flush()
+    async with boarded(tmp_path) as one:
+        assert one.board.get(news.origin) == news
+
+
 async def test_a_newer_record_of_its_own_is_not_forgotten_by_a_restart(tmp_path: Path) -> None:
     async with boarded(tmp_path) as one:
         await one.driver.observe([0.25] * 40)

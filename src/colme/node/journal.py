@@ -17,6 +17,7 @@ from colme.node.state import Commit, Kept, RequestId, Store
 from colme.node.wire.codec import encode
 from colme.privacy.ledger import Ledger, entry_between
 from colme.protocol.agent import Agent
+from colme.protocol.board.record import Entry
 from colme.protocol.events import EVERYTHING, Effects, Part
 from colme.protocol.messages import Message, ReleaseMessage
 
@@ -131,12 +132,14 @@ class Journal:
     async def flush(self) -> None:
         """Return once all that is here is stored, or can't be.
 
-        Also how far neighbours had come: else a state of theirs could be put back to an older one
-        unnoticed.
+        Also how far neighbours had come, and what has come since the last tick: else a state of
+        theirs could be put back to an older one unnoticed.
         """
         is_behind = not all(peer.standing_is_stored for peer in self._peers.values())
-        if self._closed is None and (self._committing or is_behind or not self._pending.empty):
-            await asyncio.wait({self.store()})
+        parts = EVERYTHING if self._news() else frozenset[Part]()
+        waits = self._committing or is_behind or bool(parts) or not self._pending.empty
+        if self._closed is None and waits:
+            await asyncio.wait({self.store(parts=parts)})
 
     def drop(self, error: StoreError) -> None:
         """Nothing of what is waiting will be stored."""
@@ -166,13 +169,17 @@ class Journal:
             finally:
                 self._committing = False
 
+    def _news(self) -> Mapping[str, Entry]:
+        """Return the entries that no commit has taken yet."""
+        now = self._agent.exchange.entries
+        return {origin: one for origin, one in now.items() if self._on_disk.get(origin) is not one}
+
     def _entries(self) -> dict[str, Any]:
         """Return what has changed of the entries, which have rows of their own.
 
         To write all of them for each that is new would be much.
         """
-        exchange, now = self._agent.exchange, self._agent.exchange.entries
-        news = {origin: one for origin, one in now.items() if self._on_disk.get(origin) is not one}
+        exchange, now, news = self._agent.exchange, self._agent.exchange.entries, self._news()
         now_at, at, via = self._clock.wall(), self._arrivals, exchange.via
         self._on_disk = dict(now)
         released_more = len(exchange.fingerprints) > len(self._store.fingerprints)
