@@ -136,9 +136,9 @@ def test_who_has_no_samples_left_goes_on_without() -> None:
     ("stream", "field", "seen"),
     [
         ([[0.5]], "samples of a round", "1 of them"),
-        ([0.5], "samples of a round", 0.5),
-        ({"a": [0.5], "b": 0.5}, "samples of b", 0.5),
-        ({"a": [0.5], "b": "0.5"}, "samples of b", "0.5"),
+        ([0.5], "samples of a round", "float"),
+        ({"a": [0.5], "b": 0.5}, "samples of b", "float"),
+        ({"a": [0.5], "b": "0.5"}, "samples of b", "str"),
     ],
 )
 def test_what_is_no_stream_of_samples_is_refused(stream: Any, field: str, seen: object) -> None:

@@ -64,7 +64,10 @@ def test_answers_are_repeated_by_a_restored_agent_and_its_board_may_be_lost() ->
 
 
 def test_without_a_sample_there_is_no_answer() -> None:
-    agent = Agent(Settings(name="a", neighbours=(), profile=PROFILE, algorithm=Relay()))
+    settings = Settings(
+        name="a", identity=InProcess("a"), neighbours=(), profile=PROFILE, algorithm=Relay()
+    )
+    agent = Agent(settings)
     with refused(LocalProtocolError, "estimate"):
         _ = agent.estimate
 
@@ -73,7 +76,11 @@ def test_it_has_a_name_and_options_and_says_what_it_does_not_have() -> None:
     assert named("relay", release_squares=False) == Relay(release_squares=False)
     with refused(UnknownOption, "rule"):
         named("relay", rule="tight")
-    agent = Agent(Settings(name="a", neighbours=(), profile=PROFILE, algorithm=Relay()))
+    agent = Agent(
+        Settings(
+            name="a", identity=InProcess("a"), neighbours=(), profile=PROFILE, algorithm=Relay()
+        )
+    )
     with refused(LocalProtocolError, "rounds", seen="relay"):
         _ = agent.accepted
 
@@ -102,6 +109,7 @@ def test_a_variance_declared_anew_does_not_contradict_what_was_signed() -> None:
     """Nor where the board is lost: two records of one place that differ would bar the agent."""
     settings = Settings(
         name="a",
+        identity=InProcess("a"),
         neighbours=("b",),
         profile=Profile.bounded(0, 1, epsilon=4.0, sigma2=0.1),
         algorithm=Relay(release_squares=False),

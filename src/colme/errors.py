@@ -14,6 +14,7 @@ ColmeError
     ├── IdentityError         … a key or certificate that is missing, damaged or expired
     ├── StoreError            … its state can't be read or written, or another process has it
     ├── StaleStateError       … its state is older than what it has already sent
+    │   └── ForkedStateError  … two copies of its state have sent: only a new key goes on
     ├── LedgerError           … a sample would be noised a second time
     └── NetworkError          … its address is taken, or a neighbour can't be reached
 
@@ -22,6 +23,7 @@ Each names the field, what was seen and what would be right. The object that rai
 
 import difflib
 from collections.abc import Sequence
+from enum import StrEnum
 
 
 class ColmeError(Exception):
@@ -78,13 +80,43 @@ class LocalProtocolError(ProtocolError):
     """The program that drives the agent made an illegal move."""
 
 
-class RemoteProtocolError(ProtocolError):
-    """A neighbour made an illegal move."""
+class Reason(StrEnum):
+    """Why something a neighbour sent was not taken; counters and the wire have the same names."""
 
-    def __init__(self, peer: str, field: str, seen: object, expected: str) -> None:
+    GARBAGE = "garbage"
+    OVERSIZED = "oversized"
+    INVALID_VALUE = "invalid value"
+    OLD_ROUND = "old round"
+    FUTURE_ROUND = "future round"
+    DUPLICATE = "duplicate"
+    NO_HELLO = "no hello"
+    OTHER_CONFIGURATION = "other configuration"
+    STALE_STATE = "stale state"
+    UNKNOWN_PEER = "unknown peer"
+    BAD_SIGNATURE = "bad signature"
+    UNKNOWN_ORIGIN = "unknown origin"
+    TOO_MANY_ORIGINS = "too many origins"
+    NO_PROOF = "no proof"
+    ENDLESS_DIGEST = "endless digest"
+    OLD_RECORD = "old record"
+    LARGE_COUNT = "large count"
+
+
+class RemoteProtocolError(ProtocolError):
+    """A neighbour made an illegal move; `reason` says in a word why it is not taken."""
+
+    def __init__(
+        self,
+        peer: str,
+        field: str,
+        seen: object,
+        expected: str,
+        reason: Reason = Reason.INVALID_VALUE,
+    ) -> None:
         super().__init__(field, seen, expected)
-        self.args = (peer, field, seen, expected)
+        self.args = (peer, field, seen, expected, reason)
         self.peer = peer
+        self.reason = reason
 
     def __str__(self) -> str:
         return f"from {self.peer}: {super().__str__()}"
@@ -104,6 +136,10 @@ class StoreError(NodeError):
 
 class StaleStateError(NodeError):
     """A node's state is older than what it has already sent: to go on would noise samples twice."""
+
+
+class ForkedStateError(StaleStateError):
+    """Two copies of a node's state have released, each its own noise for the same samples."""
 
 
 class LedgerError(NodeError):

@@ -9,6 +9,7 @@ from colme.algorithms import named
 from colme.errors import ConfigError, LocalProtocolError, SampleError, one_of
 from colme.protocol.agent import Agent
 from colme.protocol.algorithm import Algorithm
+from colme.protocol.board.identity import InProcess
 from colme.protocol.events import Begin, Effects, Estimate, Received
 from colme.protocol.messages import Message
 from colme.protocol.settings import Settings
@@ -58,7 +59,13 @@ class Network:
         return cls(
             (
                 Agent(
-                    Settings(name=name, neighbours=tuple(peers), profile=profile, algorithm=shared)
+                    Settings(
+                        name=name,
+                        neighbours=tuple(peers),
+                        profile=profile,
+                        algorithm=shared,
+                        identity=InProcess(name),
+                    )
                 )
                 for name, peers in neighbours.items()
             ),
@@ -160,7 +167,7 @@ class Network:
         for name, value in given.items():
             self._agent(name)
             if not is_finite_number(value):
-                raise SampleError(f"sample of {name}", value, "a finite number")
+                raise SampleError(f"sample of {name}", type(value).__name__, "a finite number")
         self.round += 1
         try:
             for name, value in given.items():
@@ -190,7 +197,8 @@ class Network:
         try:
             return dict(zip(self.agents, samples, strict=True))
         except (TypeError, ValueError):
-            seen = f"{len(samples)} of them" if hasattr(samples, "__len__") else samples
+            kind = type(samples).__name__
+            seen = f"{len(samples)} of them" if hasattr(samples, "__len__") else kind
             expected = f"one for each of the {len(self.agents)} agents, in order, or by name"
             raise SampleError("samples of a round", seen, expected) from None
 
@@ -202,6 +210,6 @@ def _each_round(streams: Mapping[str, Any]) -> Iterator[dict[str, float]]:
     for name, stream in streams.items():
         if isinstance(stream, str) or not hasattr(stream, "__iter__"):
             expected = "a list of samples, one a round; run_round takes one of each"
-            raise SampleError(f"samples of {name}", stream, expected)
+            raise SampleError(f"samples of {name}", type(stream).__name__, expected)
     for row in zip_longest(*streams.values(), fillvalue=None):
         yield {name: x for name, x in zip(streams, row, strict=True) if x is not None}

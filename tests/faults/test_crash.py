@@ -1,7 +1,8 @@
-"""A node that crashes, hangs or is told to stop: the others go on, and it comes back."""
+"""A node that crashes, hangs, is told to stop or restored: the others go on, and it comes back."""
 
 import json
 import signal
+from functools import partial
 from math import isfinite
 from pathlib import Path
 from queue import SimpleQueue
@@ -19,6 +20,8 @@ from support.processes import (
     Nodes,
     acquainted,
     ask,
+    log_file,
+    received,
     require_each_sample_noised_once,
 )
 
@@ -32,23 +35,31 @@ def require_a_finite_estimate(member: Member) -> None:
     assert lo < answer["value"] < hi
 
 
-def test_a_killed_node_is_not_waited_for_and_returns_to_the_current_round(tmp_path: Path) -> None:
+@pytest.mark.parametrize("hurt", [signal.SIGKILL, signal.SIGSTOP])
+def test_in_rounds_a_silent_node_is_not_waited_for_and_returns_to_the_current_round(
+    hurt: signal.Signals, tmp_path: Path
+) -> None:
     """ "A neighbour that missed three rounds is suspect … Restart: load state, take a new boot
-    epoch, join the current round." What it had released before is not noised again."""
-    members = acquainted(tmp_path, 3)
+    epoch, join the current round." Stopped is like a pulled cable: its process, its sessions and
+    its timers stand still for some rounds. What it had released before is not noised again.
+    """
+    members = acquainted(tmp_path, 3, algorithm="paper")
     victim, *others = members
     with Nodes(*members) as nodes:
         nodes.ready()
         nodes.agree(3)
         nodes.advance(victim, 20)
         before = nodes.status(victim)
-        nodes.kill(victim)
-        last = Overview.of(victim.config.state).round
+        nodes.send(victim, hurt)
         nodes.suspect(victim, others)
+        last = Overview.of(victim.config.state).round
         away = [nodes.advance(one, 40) for one in others]
-        nodes.agree(2, *others)
 
-        nodes.start(victim)
+        if hurt == signal.SIGKILL:
+            nodes.agree(2, *others)
+            nodes.start(victim)
+        else:
+            nodes.send(victim, signal.SIGCONT)
         nodes.until("caught up", lambda: nodes.round(victim) > max(away))
         nodes.suspect(victim, others, suspect=False)
         nodes.agree(3)
@@ -56,43 +67,54 @@ def test_a_killed_node_is_not_waited_for_and_returns_to_the_current_round(tmp_pa
             nodes.advance(one)
             require_a_finite_estimate(one)
         after = nodes.status(victim)
-        assert after.epoch == before.epoch + 1
+        assert after.epoch == before.epoch + (hurt == signal.SIGKILL)
         assert after.samples.taken > before.samples.taken
-        begun, missed = after.samples.taken / 3, max(away) - last
-        assert begun < after.round - missed + 10, "missed rounds are never replayed"
+        if hurt == signal.SIGKILL:
+            begun, missed = after.samples.taken / 3, max(away) - last
+            assert begun < after.round - missed + 10, "missed rounds are never replayed"
     for one in members:
         require_each_sample_noised_once(one)
 
 
-def test_a_node_that_hung_catches_up(tmp_path: Path) -> None:
-    """A pulled cable: its process, its sessions and its timers stand still for some rounds."""
+def test_a_node_that_is_killed_again_and_again_goes_on_with_its_own_record(tmp_path: Path) -> None:
+    """Whatever it had released, the others hold: a state that had lost it would be stopped."""
     members = acquainted(tmp_path, 3)
     victim, *others = members
     with Nodes(*members) as nodes:
-        nodes.ready()
-        nodes.send(victim, signal.SIGSTOP)
-        nodes.suspect(victim, others)
-        missed = max(nodes.advance(one, 50) for one in others)
-        nodes.send(victim, signal.SIGCONT)
-        nodes.until("caught up", lambda: nodes.round(victim) > missed)
-        nodes.suspect(victim, others, suspect=False)
         nodes.agree(3)
+        for _ in range(3):
+            nodes.release(victim)
+            nodes.kill(victim)
+            nodes.start(victim)
+            nodes.agree(3, victim)
+        nodes.ready()
         for one in members:
+            nodes.release(one)
             require_a_finite_estimate(one)
-        assert nodes.status(victim).epoch == 1
-    require_each_sample_noised_once(victim)
+        now = nodes.status(victim)
+        assert (now.algorithm, now.epoch, now.barred) == ("relay", 4, ())
+        for one in members:
+            nodes.stop(one)
+    for one in members:
+        require_each_sample_noised_once(one)
+    assert Overview.of(victim.config.state).incarnation == 0, "it is the same life"
+    assert Overview.of(others[0].config.state).records == 3
 
 
-def test_a_node_that_is_told_to_stop_ends_at_once_and_well(tmp_path: Path) -> None:
-    members = acquainted(tmp_path, 2)
+def test_nodes_that_are_told_to_stop_end_at_once_and_well(tmp_path: Path) -> None:
+    """One while the others go on, then those all at once; nothing is printed but the log."""
+    first, *others = members = acquainted(tmp_path, 4)
     with Nodes(*members) as nodes:
         nodes.ready()
-        for number, member in zip((signal.SIGTERM, signal.SIGINT), members, strict=True):
+        for number, leaving in ((signal.SIGINT, [first]), (signal.SIGTERM, others)):
             began = monotonic()
-            nodes.send(member, number)
-            assert nodes.ended(member) == 0
+            for member in leaving:
+                nodes.send(member, number)
+            assert [nodes.ended(member) for member in leaving] == [0] * len(leaving)
             assert monotonic() - began < 5
     for member in members:
+        lines = log_file(member).read_text().splitlines()
+        assert all(line.startswith("{") for line in lines), lines
         assert not list(member.config.state.glob("*-wal")), "closed, not dropped"
         require_each_sample_noised_once(member)
 
@@ -168,7 +190,6 @@ def test_the_rows_of_a_growing_file_are_taken_once_each_across_crashes(tmp_path:
             due.put(0)
             writer.join()
         require_taken(nodes, member, rows)
-        nodes.advance(member, 2)
         assert samples_taken(nodes, member) == rows
         assert nodes.status(member).epoch == 4
         code, text = ask(member, "/estimate")
@@ -182,3 +203,74 @@ def require_taken(nodes: Nodes, member: Member, least: int) -> None:
 
 def samples_taken(nodes: Nodes, member: Member) -> int:
     return nodes.status(member).samples.taken
+
+
+def require_refused(nodes: Nodes, victim: Member, others: list[Member]) -> None:
+    """It ends by itself, with the words, and its neighbours have not had a message of it."""
+    before = [received(one, victim) for one in others]
+    assert all(before), "they have known it"
+    nodes.start(victim)
+    assert nodes.ended(victim) == 2
+    last = log_file(victim).read_text().splitlines()[-1]
+    assert last.startswith("colme: state: saw '")
+    assert "--state-lost" in last
+    for one in others:
+        nodes.release(one)  # What was under way has arrived.
+    assert [received(one, victim) for one in others] == before
+
+
+def copy(member: Member, file: Path) -> None:
+    assert run(["state", "backup", str(member.config.state), str(file)]) == 0
+
+
+def bring_back(file: Path, member: Member) -> None:
+    assert run(["state", "restore", str(file), str(member.config.state)]) == 0
+    assert Overview.of(member.config.state).from_backup
+
+
+def test_the_newest_backup_is_accepted_and_an_old_one_is_refused(tmp_path: Path) -> None:
+    """Both made with `colme state backup`: one beside the running node, one after it stopped."""
+    members = acquainted(tmp_path / "nodes", 3)
+    victim, *others = members
+    with Nodes(*members) as nodes:
+        nodes.agree(3)
+        copy(victim, tmp_path / "old")
+        nodes.release(victim)
+        nodes.stop(victim)
+        copy(victim, tmp_path / "newest")
+        stored = Overview.of(victim.config.state)
+
+        # One that has to vouch for it too is away: nothing is released.
+        nodes.kill(others[1])
+        bring_back(tmp_path / "newest", victim)
+        nodes.start(victim)
+        seen = partial(nodes.neighbour, victim)
+        nodes.until("the word of one", lambda: (one := seen(others[0])) and one.connected)
+        nodes.until("no answer", lambda: (one := seen(others[1])) and one.last_error)
+        nodes.release(others[0])
+        waiting = nodes.status(victim)
+        assert waiting.samples.released == stored.ledger.samples
+        assert waiting.troubles == ("not joined yet: waiting for the neighbours' answers",)
+        assert Overview.of(victim.config.state).from_backup
+        nodes.start(others[1])
+        nodes.release(victim)
+        assert not Overview.of(victim.config.state).from_backup
+        assert nodes.status(victim).epoch == stored.epoch + 1
+        nodes.stop(victim)
+        require_each_sample_noised_once(victim)
+
+        bring_back(tmp_path / "old", victim)
+        require_refused(nodes, victim, others)
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_a_node_cleanly_and_is_logged(tmp_path: Path, number: signal.Signals) -> None:
+    """A terminal that is closed sends SIGHUP: without a handler it kills without a word."""
+    (member,) = acquainted(tmp_path, 1)
+    with Nodes(member) as nodes:
+        nodes.ready()
+        nodes.send(member, number)
+        assert nodes.ended(member) == 0
+    lines = [json.loads(line) for line in log_file(member).read_text().splitlines()]
+    assert number.name in [line.get("signal") for line in lines]
+    assert lines[-1]["event"] == "stopped"

@@ -87,7 +87,7 @@ def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Kept:
 
 
 def in_its_thread(store: Store, statement: str) -> None:
-    store._lane.call(lambda: store._connection.execute(statement).close())
+    store._thread.call(lambda: store._connection.execute(statement).close())
 
 
 def test_what_was_committed_is_read_back(kept: Kept) -> None:

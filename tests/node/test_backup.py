@@ -23,6 +23,13 @@ from support.refusing import refused
 from support.stored import commit, opened, rounds
 
 
+def stored_and_copied(folder: Path, commits: int = 1) -> None:
+    """A state in `a`, at rest, and a backup of it in `copy`."""
+    with closing(opened(folder / "a")) as store:
+        commit(store, *islice(rounds(), commits))
+    backup(folder / "a", folder / "copy")
+
+
 def test_a_running_state_is_copied_as_of_its_last_commit(tmp_path: Path) -> None:
     """Into one file of the owner's alone; the state itself is not marked."""
     file = tmp_path / "copy"
@@ -84,32 +91,16 @@ def test_a_running_nodes_state_is_not_replaced(tmp_path: Path) -> None:
         assert store.covered == 1
 
 
-def test_a_restored_state_meets_no_log_of_the_one_it_replaces(tmp_path: Path) -> None:
-    """A log left by a crash would be taken for its own."""
-    folder, path = tmp_path / "a", tmp_path / "a" / "state.sqlite"
-    first, second = islice(rounds(), 2)
-    with closing(opened(folder)) as store:
-        commit(store, first)
-        backup(folder, tmp_path / "copy")
-        commit(store, second)
-        left = {end: Path(f"{path}{end}").read_bytes() for end in ("", "-wal", "-shm")}
-    for end, data in left.items():
-        Path(f"{path}{end}").write_bytes(data)
-    restore(tmp_path / "copy", folder)
-    with closing(opened(folder)) as store:
-        assert (store.covered, store.from_backup) == (1, True)
-
-
-def test_a_damaged_state_is_replaced(tmp_path: Path) -> None:
-    with closing(opened(tmp_path / "a")) as store:
-        commit(store, next(rounds()))
-    backup(tmp_path / "a", tmp_path / "copy")
-    (tmp_path / "a" / "state.sqlite").write_text("not a database" * 99)
+@pytest.mark.parametrize("content", ["not a database" * 99, ""])
+def test_a_damaged_or_an_empty_state_is_replaced(tmp_path: Path, content: str) -> None:
+    """A power failure may leave an empty file of a new one."""
+    stored_and_copied(tmp_path)
+    (tmp_path / "a" / FILE).write_text(content)
     kept = restore(tmp_path / "copy", tmp_path / "a")
     with closing(opened(tmp_path / "a")) as store:
         assert store.covered == 1
-    assert kept is not None
-    assert kept.read_text() == "not a database" * 99, "somebody may be able to mend it"
+    assert (kept is None) == (content == "")
+    assert kept is None or kept.read_text() == content, "somebody may be able to mend it"
 
 
 def test_a_running_state_is_shown_by_its_counts(tmp_path: Path) -> None:
@@ -180,21 +171,6 @@ def test_looking_changes_nothing(tmp_path: Path) -> None:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
-def test_the_state_that_a_restore_replaces_can_be_brought_back(tmp_path: Path) -> None:
-    """An old backup is refused by the neighbours: the newer state must not be gone by then."""
-    folder, old = tmp_path / "a", tmp_path / "old"
-    first, second = islice(rounds(), 2)
-    with closing(opened(folder)) as store:
-        commit(store, first)
-        backup(folder, old)
-        commit(store, second)
-    newest = restore(old, folder)
-    assert newest is not None
-    assert Overview.of(folder).round == 1
-    restore(newest, folder)
-    assert (Overview.of(folder).round, Overview.of(folder).from_backup) == (2, True)
-
-
 def test_however_often_one_restores_nothing_that_was_there_is_lost(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -213,14 +189,12 @@ def test_however_often_one_restores_nothing_that_was_there_is_lost(
     (folder / "replaced-2.sqlite").unlink()  # By its owner; its number is not given again.
     restore(folder / "replaced-1.sqlite", folder)
     assert (folder / "replaced-4.sqlite").exists()
-    assert Overview.of(folder).round == 3
+    assert (Overview.of(folder).round, Overview.of(folder).from_backup) == (3, True)
 
 
 def test_a_restore_leaves_no_log_of_what_it_replaces(tmp_path: Path) -> None:
     """SQLite would play it into the copy: a mixture of two states."""
-    with closing(opened(tmp_path / "a")) as store:
-        commit(store, *islice(rounds(), 3))
-    backup(tmp_path / "a", tmp_path / "copy")
+    stored_and_copied(tmp_path, 3)
     logs = [tmp_path / "a" / f"{FILE}-{log}" for log in ("wal", "shm", "journal")]
     (tmp_path / "a" / FILE).unlink()
     for log in logs:
@@ -230,24 +204,12 @@ def test_a_restore_leaves_no_log_of_what_it_replaces(tmp_path: Path) -> None:
     assert Overview.of(tmp_path / "a").taken == 3
 
 
-def test_an_empty_file_in_the_place_of_a_state_is_replaced(tmp_path: Path) -> None:
-    """It is what a power failure may leave of a new one."""
-    with closing(opened(tmp_path / "a")) as store:
-        commit(store, *islice(rounds(), 3))
-    backup(tmp_path / "a", tmp_path / "copy")
-    (tmp_path / "a" / FILE).write_bytes(b"")
-    restore(tmp_path / "copy", tmp_path / "a")
-    assert Overview.of(tmp_path / "a").taken == 3
-
-
 @pytest.mark.parametrize("code", [sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_PERM])
 def test_a_state_that_can_not_be_copied_now_is_not_taken_for_damaged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:
     """It may be the newest there is: nothing is restored over it."""
-    with closing(opened(tmp_path / "a")) as store:
-        commit(store, *islice(rounds(), 3))
-    backup(tmp_path / "a", tmp_path / "copy")
+    stored_and_copied(tmp_path, 3)
     before, checked = (tmp_path / "a" / FILE).read_bytes(), database.require_state
 
     def out_of_luck(connection: sqlite3.Connection, path: Path) -> None:

@@ -1,17 +1,18 @@
-"""Relay in a node: what is released reaches everybody, is stored first, and is never forgotten."""
+"""Relay in a node: what is released reaches everybody, also after nodes were cut off."""
 
 from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 
-from colme.node.config import NodeConfig
 from colme.node.node import Node
+from colme.node.session import grpc_transport, link
 from colme.node.state import Overview
-from support.boarded import board_of, orders, relaying
-from support.neighbours import Neighbours, free_ports
-from support.relay import relaying as line
+from colme.node.trust import tls
+from support.boarded import board_of, orders
+from support.neighbours import Neighbours
 from support.waiting import until
+from support.wires import Wire
 
 PATH = {"a": ("b",), "b": ("a", "c"), "c": ("b",)}
 
@@ -20,7 +21,7 @@ async def test_a_release_reaches_those_who_are_no_neighbours(tmp_path: Path) -> 
     three = Neighbours(tmp_path, *PATH)
     async with AsyncExitStack() as stack:
         nodes = {
-            name: await stack.enter_async_context(Node(relaying(three, name, *others)))
+            name: await stack.enter_async_context(Node(three.config(name, *others)))
             for name, others in PATH.items()
         }
         for number, node in enumerate(nodes.values()):
@@ -33,41 +34,50 @@ async def test_a_release_reaches_those_who_are_no_neighbours(tmp_path: Path) -> 
     assert overview.ledger.samples == overview.sent.count  # type: ignore[union-attr]
 
 
-def through(config: NodeConfig, other: str, port: int) -> NodeConfig:
-    """The same, where a neighbour is reached through another port."""
-    address = f"127.0.0.1:{port}"
-    neighbours = tuple(
-        one.model_copy(update={"address": address}) if one.name == other else one
-        for one in config.neighbours
-    )
-    return config.model_copy(update={"neighbours": neighbours})
+@pytest.fixture(autouse=True)
+def at_a_pace_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In proportion, but for the pings, which gRPC would else wait a minute for."""
+    monkeypatch.setattr(link, "FIRST_PAUSE", 0.02)
+    monkeypatch.setattr(link, "LONGEST_PAUSE", 0.1)
+    monkeypatch.setattr(link, "ANSWER_SECONDS", 2.0)
+    monkeypatch.setattr(grpc_transport, "DIAL_SECONDS", 2.0)
+    monkeypatch.setattr(tls, "KEEPALIVE_MS", 1000)
 
 
-@pytest.mark.usefixtures("call_again_soon")
-async def test_after_a_partition_boards_become_alike(tmp_path: Path) -> None:
-    """Both halves go on alone, and no rule is needed to bring them together."""
-    four = Neighbours(tmp_path, "a", "b", "c", "d")
-    to_b, to_c = free_ports(2)
-    configs = {
-        "a": relaying(four, "a", "b"),
-        "b": through(relaying(four, "b", "a", "c"), "c", to_c),
-        "c": through(relaying(four, "c", "b", "d"), "b", to_b),
-        "d": relaying(four, "d", "c"),
-    }
+@pytest.mark.parametrize("silent", [False, True], ids=["hangs up", "silent"])
+async def test_two_that_were_cut_off_notice_it_and_have_the_same_boards_after_it(
+    tmp_path: Path, silent: bool
+) -> None:
+    """Both go on meanwhile: what each has released comes through once there is a way."""
+    two = Neighbours(tmp_path, "a", "b")
     async with AsyncExitStack() as stack:
-        nodes = [await stack.enter_async_context(Node(one)) for one in configs.values()]
+        nodes, wires = [], []
+        for name, other in (("a", "b"), ("b", "a")):
+            wire = await stack.enter_async_context(Wire(two.address(other)))
+            config = two.config(name, other)
+            (there,) = config.neighbours
+            through = (there.model_copy(update={"address": wire.address}),)
+            node = Node(config.model_copy(update={"neighbours": through}))
+            nodes.append(await stack.enter_async_context(node))
+            wires.append(wire)
 
-        def prints() -> set[str | None]:
-            return {node.status().board for node in nodes}
+        def connected() -> list[bool]:
+            return [one.connected for node in nodes for one in node.status().neighbours]
 
-        for number, node in enumerate(nodes):  # There is no line yet: two halves.
-            await node.take([0.25 + number / 8] * 20)
-        await until(lambda: [len(board_of(node)) for node in nodes] == [2] * 4)
-        for _ in range(2):
-            async with line(to_b, four.ports["b"]), line(to_c, four.ports["c"]):
-                await until(lambda: len(prints()) == 1)
-                assert len(board_of(nodes[0])) == 4
-            for node in nodes:  # Apart again, and all have news.
-                await node.take([0.5] * 20)
-            await until(lambda: len(prints()) == 2)
-        assert not any(node.status().barred for node in nodes)
+        def alike() -> bool:
+            boards = [orders(node) for node in nodes]
+            return boards[0] == boards[1] and len(boards[0]) == 2
+
+        await until(lambda: all(connected()))
+        for node in nodes:
+            await node.take([0.5] * 20)
+        await until(alike)
+        for wire in wires:
+            wire.cut(silent=silent)
+        for node in nodes:
+            await node.take([0.5] * 200)
+        await until(lambda: not any(connected()) and not alike())
+        for wire in wires:
+            wire.heal()
+        await until(lambda: all(connected()) and alike())
+        assert len({board_of(node).fingerprint for node in nodes}) == 1

@@ -14,8 +14,8 @@ import pytest
 
 from colme.cli.app import run
 from colme.errors import ConfigError, StoreError
-from colme.node.config import FileSource, NodeConfig
-from colme.node.fleet import CONFIG
+from colme.node.config import NodeConfig
+from colme.node.fleet import CONFIG, Member
 from colme.node.node import Node
 from colme.node.state import Commit, Overview, Store, backup, change, restore
 from colme.node.state.database import FILE
@@ -26,6 +26,7 @@ from colme.protocol.rounds.paper import Paper
 from colme.protocol.settings import Settings
 from colme.relay import Relay
 from colme.rules.release import Blocks, Profile
+from support.boarded import changed, of, orders, origin_in
 from support.neighbours import Neighbours
 from support.old_states import FILES, put_into, settings_of
 from support.processes import acquainted, rewritten
@@ -176,35 +177,38 @@ def test_the_variance_and_the_algorithm_change_the_same_way(tmp_path: Path) -> N
 
 
 def fed_by(two: Neighbours, path: Path, **privacy: float) -> NodeConfig:
-    agreed, pace = {"rounds": "free"}, {"deadline": 0.2}
-    config = two.config("a", "b", agreed=agreed, pace=pace, privacy=privacy)
-    return config.model_copy(update={"source": FileSource(kind="file", path=path, poll=0.01)})
+    source = {"kind": "file", "path": path, "poll": 0.01}
+    return two.config("a", "b", privacy=privacy, source=source)
 
 
 async def test_a_node_goes_on_among_its_neighbours_and_reads_no_line_twice(tmp_path: Path) -> None:
-    """Same file, same neighbour, another epsilon: what a new folder would have noised again."""
+    """Same file, same neighbour, another epsilon: what a new folder would have noised again.
+
+    Blocks count from 1 again: in the same incarnation the node's own records would stop it.
+    """
     two, path = Neighbours(tmp_path, "a", "b"), tmp_path / "samples"
     path.touch()
     before, after = fed_by(two, path, epsilon=4), fed_by(two, path, epsilon=2)
-    other = two.config("b", "a", agreed={"rounds": "free"}, pace={"deadline": 0.2})
+    origin = origin_in(two, "a")
 
-    async with Node(other) as b:
+    async with Node(two.config("b", "a")) as b:
         async with Node(before) as a:
             path.write_text("0.5\n" * 442)
             await until(lambda: a.status().samples.taken == 442)
             await until(lambda: a.status().samples.released > 400)
-            await until(lambda: b.status().neighbours[0].round > 3)
+            await until(lambda: of(b, origin) is not None)
         stored = Overview.of(before.state)
         with refused(ConfigError, "privacy.epsilon"):
             await Node(after).__aenter__()
-        change(after.state, after.settings("a"), drop_waiting=True)
+        assert not changed(after, drop_waiting=True).goes_on
         with path.open("a") as file:
             file.write("0.25\n" * 100)
         async with Node(after) as a:
             await until(lambda: a.status().samples.released > 0)
             await until(lambda: a.status().samples.taken == 100)
             assert (await a.estimate()).alone == 0.25, "not a line of before"
-            await until(lambda: b.status().neighbours[0].round > stored.round + 3)
+            await until(lambda: of(b, origin).epsilon == 2)  # type: ignore[union-attr]
+            assert orders(b)[origin][0] == 1
             words = a.status().privacy
             assert not b._parts.failure.done()
     assert "epsilon = 2 for each sample" in words
@@ -244,11 +248,17 @@ def test_what_was_sent_under_the_promise_of_before_is_not_shown_as_the_last(
     assert Overview.of(tmp_path).sent is None
 
 
+def with_a_state(folder: Path) -> Member:
+    """A node in rounds that has released something."""
+    (member,) = acquainted(folder, 1, algorithm="paper")
+    begun(member.config.state, member.config.settings(member.name), 3)
+    return member
+
+
 def test_an_epsilon_that_no_noise_can_be_drawn_for_changes_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (member,) = acquainted(tmp_path, 1)
-    begun(member.config.state, member.config.settings(member.name), 3)
+    member = with_a_state(tmp_path)
     before = (member.config.state / FILE).read_bytes()
     member = rewritten(member, {"privacy": "epsilon = 1e-12\nsigma2 = 0.01"})
     config = str(member.folder / CONFIG)
@@ -261,8 +271,7 @@ def test_an_epsilon_that_no_noise_can_be_drawn_for_changes_nothing(
 def test_who_gives_privacy_up_is_told_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (member,) = acquainted(tmp_path, 1)
-    begun(member.config.state, member.config.settings(member.name), 3)
+    member = with_a_state(tmp_path)
     member = rewritten(member, {"privacy": "epsilon = inf\nsigma2 = 0.01"})
     config = str(member.folder / CONFIG)
     assert run(["state", "change", "--config", config, "--drop-waiting"]) == 0
@@ -285,8 +294,7 @@ def test_a_change_before_the_first_sample_is_not_shown_as_a_loss(
 def test_the_command_line_says_what_it_did(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (member,) = acquainted(tmp_path, 1)
-    begun(member.config.state, member.config.settings(member.name), 3)
+    member = with_a_state(tmp_path)
     member = rewritten(member, {"privacy": "epsilon = 0.25\nsigma2 = 0.01"})
     config, folder = str(member.folder / CONFIG), str(member.config.state)
     assert run(["state", "change", "--config", config]) == 2
@@ -303,3 +311,33 @@ def test_the_command_line_says_what_it_did(
     assert run(["state", "show", folder, "--json"]) == 0
     (past,) = json.loads(capsys.readouterr().out)["past"]
     assert (past["last"], past["epsilon"]) == (120, 4)
+
+
+STRICTER = replace(SETTINGS, profile=Profile.bounded(0, 1, epsilon=0.5))
+
+
+def test_a_log_that_was_played_into_another_state_is_noticed(tmp_path: Path) -> None:
+    """By its epsilon: what was kept was copied by hand over the state of a node that was killed."""
+    folder = tmp_path / "state"
+    Store.open(folder, SETTINGS).close()
+    kept = change(folder, STRICTER, drop_waiting=False).kept
+    with closing(Store.open(folder, STRICTER)) as store:
+        commit(store, *islice(life(Agent(STRICTER), begun=False), 4))
+        log = (folder / f"{FILE}-wal").read_bytes()
+    (folder / FILE).write_bytes(kept.read_bytes())
+    (folder / f"{FILE}-wal").touch(0o600)
+    (folder / f"{FILE}-wal").write_bytes(log)
+    for settings in (SETTINGS, STRICTER):
+        with pytest.raises(StoreError, match=r"epsilon = 1, but the ledger lists 0\.5"):
+            Store.open(folder, settings)
+
+
+def test_each_promise_that_has_ended_is_held_to_its_epsilon_too(tmp_path: Path) -> None:
+    folder = tmp_path / "state"
+    with closing(Store.open(folder, SETTINGS)) as store:
+        commit(store, *islice(life(Agent(SETTINGS), begun=False), 4))
+    change(folder, STRICTER, drop_waiting=False)
+    with closing(sqlite3.connect(folder / FILE, isolation_level=None)) as connection:
+        connection.execute("UPDATE ledger SET epsilon = 2")
+    with pytest.raises(StoreError, match="epsilon = 1, but the ledger lists 2"):
+        Overview.of(folder)

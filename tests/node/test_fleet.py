@@ -6,7 +6,9 @@ import sys
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
+from http.client import HTTPConnection, HTTPResponse
 from inspect import signature
+from math import inf
 from pathlib import Path
 from socket import create_server
 
@@ -17,35 +19,45 @@ from colme.cli.fleet import fleet
 from colme.errors import NodeError
 from colme.node.config import NodeConfig, SyntheticSource, split_address
 from colme.node.fleet import Fleet, Member, Outcome, Plan, outcome, prepare
+from colme.node.fleet_page import FleetPage
 from colme.node.samples.feeds import Synthetic, make_noise
 from colme.node.state import Overview
 from colme.node.trust.identity import Identity
 from colme.node.trust.tls import Trust, signing_settings
+from colme.pages.assets import POLICY
 from colme.protocol.agent import Agent
-from colme.protocol.events import Begin, Estimate, Received
+from colme.protocol.events import Begin, Received
+from colme.protocol.messages import Message
 
 PLAN = Plan(
     agents=6, degree=3, rounds=40, means=(0.5, 0.6), samples=3, epsilon=4, scripted_noise=True
 )
 
 
-def in_memory(members: Sequence[Member], rounds: int) -> dict[str, Estimate]:
-    """The same agents on the same data and noise, delivered as `colme.Network` does."""
-    agents = {one.name: Agent(one.config.settings(one.name)) for one in members}
+def in_memory(members: Sequence[Member], rounds: int, *, after: int = 0) -> dict[str, Agent]:
+    """The same agents, keys, data and noise, delivered as `colme.Network` does.
+
+    `after` so many more rounds without samples all boards are at rest.
+    """
+    agents = {}
+    for one in members:
+        pins = {other.name: other.certificate for other in one.config.neighbours}
+        trust = Trust(Identity.load(one.config.identity), one.config.identity, pins)
+        agents[one.name] = Agent(signing_settings(one.config, trust))
     sources = {one.name: synthetic(one.config) for one in members}
     noise = {one.name: make_noise(one.config.source, agents[one.name].settings) for one in members}
-    for number in range(1, rounds + 1):
-        in_flight = deque[tuple[str, str, object]]()
+    for number in range(1, rounds + after + 1):
+        in_flight = deque[tuple[str, str, Message]]()
         for name, agent in agents.items():
-            for sample in sources[name].samples(number):
+            for sample in sources[name].samples(number) if number <= rounds else ():
                 agent.observe(sample)
             begin = Begin(number, tuple(noise[name](scale) for scale in agent.draws_due))
             in_flight.extend((name, *sent) for sent in agent.step(begin).send)
         while in_flight:
             sender, receiver, message = in_flight.popleft()
-            effects = agents[receiver].step(Received(sender, message))  # type: ignore[arg-type]
+            effects = agents[receiver].step(Received(sender, message))
             in_flight.extend((receiver, *sent) for sent in effects.send)
-    return {name: agent.estimate for name, agent in agents.items()}
+    return agents
 
 
 def synthetic(config: NodeConfig) -> Synthetic:
@@ -62,7 +74,8 @@ def in_processes(members: Sequence[Member], rounds: int) -> Outcome:
 @pytest.mark.slow
 def test_a_fleet_ends_with_the_very_numbers_of_agents_in_memory(tmp_path: Path) -> None:
     members = prepare(replace(PLAN, algorithm="paper"), tmp_path / "fleet")
-    expected = in_memory(members, PLAN.rounds)
+    agents = in_memory(members, PLAN.rounds)
+    expected = {name: agent.estimate for name, agent in agents.items()}
     seen = in_processes(members, PLAN.rounds)
     assert {one["name"]: one["value"] for one in seen.agents} == {
         name: one.value for name, one in expected.items()
@@ -74,26 +87,6 @@ def test_a_fleet_ends_with_the_very_numbers_of_agents_in_memory(tmp_path: Path) 
     assert seen.algorithm == "paper"
     assert any(one.collaborative for one in expected.values()), "else this compares local means"
     assert {one.class_size for one in expected.values()} == {2, 3}, "both classes are found"
-
-
-def relaying_in_memory(members: Sequence[Member], rounds: int) -> tuple[set[str], list[float]]:
-    """The same agents, keys, data and noise in memory: their boards at rest, and their answers."""
-    agents = {}
-    for one in members:
-        pins = {other.name: other.certificate for other in one.config.neighbours}
-        trust = Trust(Identity.load(one.config.identity), one.config.identity, pins)
-        agents[one.name] = Agent(signing_settings(one.config, trust))
-    sources = {one.name: synthetic(one.config) for one in members}
-    noise = {one.name: make_noise(one.config.source, agents[one.name].settings) for one in members}
-    for number in range(1, 2 * rounds):
-        for name, agent in agents.items():
-            for sample in sources[name].samples(number) if number <= rounds else ():
-                agent.observe(sample)
-            draws = tuple(noise[name](scale) for scale in agent.draws_due)
-            for receiver, message in agent.step(Begin(number, draws)).send:
-                assert agents[receiver].step(Received(name, message)).send == ()
-    boards = {agent.boards.board.fingerprint for agent in agents.values()}
-    return boards, [agent.estimate.value for agent in agents.values()]
 
 
 @pytest.mark.slow
@@ -110,15 +103,16 @@ def test_boards_of_a_fleet_are_those_of_agents_in_memory(tmp_path: Path) -> None
         algorithm="relay",
     )
     members = prepare(plan, tmp_path / "fleet")
-    boards, answers = relaying_in_memory(members, plan.rounds)
+    agents = in_memory(members, plan.rounds, after=plan.rounds)
+    boards = {agent.boards.board.fingerprint for agent in agents.values()}
     assert len(boards) == 1
     with Fleet(members) as fleet:
         *_, last = fleet.watch()
     assert {one.status.board for one in last if one.status} == boards
     assert {one.status.records for one in last if one.status} == {plan.agents}
     seen = outcome(last, plan.rounds)
-    for one, answer in zip(seen.agents, answers, strict=True):
-        assert abs(one["value"] - answer) < 1e-6 * plan.sigma
+    for one, agent in zip(seen.agents, agents.values(), strict=True):
+        assert abs(one["value"] - agent.estimate.value) < 1e-6 * plan.sigma
     assert any(one["value"] != one["alone"] for one in seen.agents), "else nothing is shared"
 
 
@@ -208,3 +202,35 @@ def test_a_node_that_dies_ends_the_fleet_with_its_last_words(tmp_path: Path) -> 
     assert raised.value.field == unlucky.name
     assert "exit code 2" in str(raised.value)
     assert all(fleet.process(member).poll() is not None for member in members)
+
+
+def asked(page: FleetPage, path: str, **headers: str) -> tuple[HTTPResponse, bytes]:
+    host = page.address.removeprefix("http://").rstrip("/")
+    connection = HTTPConnection(host, timeout=30)
+    try:
+        connection.request("GET", path, headers={"Host": host, **headers})
+        response = connection.getresponse()
+        return response, response.read()
+    finally:
+        connection.close()
+
+
+def test_nodes_that_do_not_answer_are_silent_and_other_hosts_get_nothing(tmp_path: Path) -> None:
+    plan = Plan(agents=3, degree=2, means=(0.5,), epsilon=inf)
+    members = prepare(plan, tmp_path / "fleet")
+    with FleetPage(plan, members) as page:
+        response, body = asked(page, "/fleet")
+        told = json.loads(body)
+        assert response.headers["Content-Security-Policy"] == POLICY
+        assert told["plan"]["epsilon"] == "inf"
+        assert [one["name"] for one in told["nodes"]] == [member.name for member in members]
+        assert {(one["status"], one["estimate"], one["truth"]) for one in told["nodes"]} == {
+            (None, None, 0.5)
+        }
+        assert asked(page, "/")[0].status == 200
+        assert asked(page, "/page/fleet/page.js")[0].status == 200
+        assert asked(page, "/page/assets.py")[0].status == 404
+        for path in ("/", "/fleet"):
+            response, body = asked(page, path, Host="evil.example")
+            assert response.status == 421
+            assert b"node" not in body

@@ -8,6 +8,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from colme.errors import LocalProtocolError
 from colme.node.metrics import Metrics
 from colme.node.wire.codec import Reason
+from colme.protocol.events import ExchangeStatus
 from colme.protocol.rounds.state import Phase
 from support.refusing import refused
 
@@ -60,15 +61,16 @@ def eventful() -> Metrics:
     metrics.sent("b")
     metrics.sent("b")
     metrics.received("c")
-    metrics.messages_late("c", 1)
     metrics.message_refused("b", Reason.OLD_ROUND)
     metrics.session_refused(Reason.UNKNOWN_PEER)
     metrics.peer_is_connected("b", True)
     metrics.peer_is_connected("c", True)
     metrics.peer_is_connected("c", False)
-    metrics.peer_is_suspect("c", True)
-    metrics.class_is(2)
-    metrics.trust_is(0.75)
+    metrics.exchange_is(
+        ExchangeStatus(
+            class_size=2, trust=0.75, suspects=frozenset("c"), late={"b": 0, "c": 1}, records=None
+        )
+    )
     metrics.clock_jumped()
     metrics.committed(0.003)
     metrics.store_failed()

@@ -1,9 +1,7 @@
 """The owner's page, over real sockets: who gets in, how far, and how little others learn."""
 
-import asyncio
 import json
 import re
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from http.cookies import Morsel, SimpleCookie
 
@@ -19,14 +17,6 @@ from support.owned import ANSWER, STATUS, TOKEN, Client, Heard, KnownNode, serve
 FORM = "application/x-www-form-urlencoded"
 SECRETS = [str(number)[:8] for number in (ANSWER.value, ANSWER.alone, ANSWER.low, ANSWER.high)]
 SECRETS += [STATUS.privacy, STATUS.fingerprint, "10.0.0.2"]
-
-
-def visiting(visit: Callable[[Client], Awaitable[None]], node: KnownNode | None = None) -> None:
-    async def asking() -> None:
-        async with served(node or KnownNode()) as client:
-            await visit(client)
-
-    asyncio.run(asking())
 
 
 async def log_in(client: Client, token: str = TOKEN, **headers: str) -> Heard:
@@ -51,8 +41,8 @@ async def look(client: Client, path: str, headers: dict[str, str], method: str =
     return await client.ask(path, method, authorization=None, also=headers)
 
 
-def test_who_has_the_token_sees_what_the_api_says_and_nothing_else() -> None:
-    async def visit(client: Client) -> None:
+async def test_who_has_the_token_sees_what_the_api_says_and_nothing_else() -> None:
+    async with served(KnownNode()) as client:
         headers = await session_of(client)
         for path in ("/estimate", "/status"):
             seen, told = await look(client, path, headers), await client.ask(path)
@@ -60,61 +50,50 @@ def test_who_has_the_token_sees_what_the_api_says_and_nothing_else() -> None:
         assert (await look(client, "/metrics", headers)).code == 401
         assert (await look(client, "/nothing", headers)).code == 401
 
-    visiting(visit)
 
-
-def test_the_page_reads_and_can_not_write() -> None:
+async def test_the_page_reads_and_can_not_write() -> None:
     """Whatever makes a browser that is logged in send something: no sample comes of it."""
     node = KnownNode()
-
-    async def visit(client: Client) -> None:
+    async with served(node) as client:
         headers = await session_of(client)
         for method, path in [("POST", "/samples"), ("POST", "/estimate"), ("DELETE", "/status")]:
             heard = await client.ask(path, method, "[1]", authorization=None, also=headers)
             assert heard.code == 401, path
-
-    visiting(visit, node)
     assert node.taken == []
 
 
 @pytest.mark.parametrize(
     "token", ["", TOKEN[:-1], f"{TOKEN}x", TOKEN.upper(), "%00", "%FF", "é", "&" * 3000]
 )
-def test_a_wrong_token_is_refused_and_nothing_is_told(token: str) -> None:
-    async def visit(client: Client) -> None:
+async def test_a_wrong_token_is_refused_and_nothing_is_told(token: str) -> None:
+    async with served(KnownNode()) as client:
         heard = await log_in(client, token.encode().decode("latin-1"))
         assert heard.code == 403
         assert heard.headers["Set-Cookie"] is None
         assert json.loads(heard.body) == {"error": page_files.WRONG}
 
-    visiting(visit)
 
-
-def test_a_wrong_try_locks_nobody_out_and_its_log_is_a_line(
+async def test_a_wrong_try_locks_nobody_out_and_its_log_is_a_line(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Else whoever is on the machine could keep the owner away, or fill the disk."""
 
-    async def visit(client: Client) -> None:
-        for _ in range(3 * MOST):
-            assert (await log_in(client, "wrong")).code == 403
-        assert (await log_in(client)).code == 200
-
     with logging(capsys) as logged:
-        visiting(visit)
+        async with served(KnownNode()) as client:
+            for _ in range(3 * MOST):
+                assert (await log_in(client, "wrong")).code == 403
+            assert (await log_in(client)).code == 200
     assert len(logged.lines(event="a login at the page was refused")) == 1
     assert TOKEN not in json.dumps(logged.lines())
 
 
-def test_a_form_that_is_too_large_is_refused() -> None:
-    async def visit(client: Client) -> None:
+async def test_a_form_that_is_too_large_is_refused() -> None:
+    async with served(KnownNode()) as client:
         assert (await log_in(client, "x" * page_files.LARGEST_FORM)).code == 413
 
-    visiting(visit)
 
-
-def test_the_token_may_be_pasted_with_its_newline_and_never_stands_in_an_address() -> None:
-    async def visit(client: Client) -> None:
+async def test_the_token_may_be_pasted_with_its_newline_and_never_stands_in_an_address() -> None:
+    async with served(KnownNode()) as client:
         assert (await log_in(client, f"{TOKEN}%0A")).code == 200
         for path in (f"/?token={TOKEN}", f"/login?token={TOKEN}", f"/status?token={TOKEN}"):
             heard = await client.ask(path, authorization=None)
@@ -123,11 +102,9 @@ def test_the_token_may_be_pasted_with_its_newline_and_never_stands_in_an_address
         heard = await client.ask(f"/login?token={TOKEN}", "POST", "", authorization=None, kind=FORM)
         assert heard.code == 403
 
-    visiting(visit)
 
-
-def test_the_cookie_is_of_this_site_alone_and_no_script_reads_it() -> None:
-    async def visit(client: Client) -> None:
+async def test_the_cookie_is_of_this_site_alone_and_no_script_reads_it() -> None:
+    async with served(KnownNode()) as client:
         heard = await log_in(client)
         cookie = cookie_of(heard)
         assert cookie["httponly"] is True
@@ -138,13 +115,10 @@ def test_the_cookie_is_of_this_site_alone_and_no_script_reads_it() -> None:
         assert min(len(cookie.value), len(key)) >= 43, "256 random bits each"
         assert not any(TOKEN[i : i + 12] in f"{heard.headers}" for i in range(len(TOKEN) - 12))
 
-    visiting(visit)
 
-
-def test_neither_of_the_two_secrets_will_do_alone() -> None:
+async def test_neither_of_the_two_secrets_will_do_alone() -> None:
     """A browser sends a cookie to all ports of a host: another server there may know it."""
-
-    async def visit(client: Client) -> None:
+    async with served(KnownNode()) as client:
         first, second = await session_of(client), await session_of(client)
         for headers in (
             {},
@@ -159,11 +133,9 @@ def test_neither_of_the_two_secrets_will_do_alone() -> None:
         beside = {**first, "Cookie": f"a=b; {second['Cookie'][:-1]}; {first['Cookie']} ;"}
         assert (await look(client, "/estimate", beside)).code == 200
 
-    visiting(visit)
 
-
-def test_pages_of_other_origins_get_nothing_even_with_both_secrets() -> None:
-    async def visit(client: Client) -> None:
+async def test_pages_of_other_origins_get_nothing_even_with_both_secrets() -> None:
+    async with served(KnownNode()) as client:
         headers = await session_of(client)
         here = f"http://127.0.0.1:{client.port}"
         for strange in (
@@ -182,24 +154,19 @@ def test_pages_of_other_origins_get_nothing_even_with_both_secrets() -> None:
         assert (await look(client, "/estimate", headers | own)).code == 200
         assert (await log_in(client, **own)).code == 200
 
-    visiting(visit)
 
-
-def test_who_asked_for_another_host_gets_neither_page_nor_session() -> None:
+async def test_who_asked_for_another_host_gets_neither_page_nor_session() -> None:
     """A page whose name was made to lead here (DNS rebinding) asks by that name."""
-
-    async def visit(client: Client) -> None:
+    async with served(KnownNode()) as client:
         headers = await session_of(client)
         host = {"Host": f"evil.example:{client.port}"}
         for path in ("/", "/estimate", "/page/owner/page.js"):
             assert (await look(client, path, headers | host)).code == 421
         assert (await log_in(client, **host)).code == 421
 
-    visiting(visit)
 
-
-def test_who_logs_out_is_out_and_others_are_not() -> None:
-    async def visit(client: Client) -> None:
+async def test_who_logs_out_is_out_and_others_are_not() -> None:
+    async with served(KnownNode()) as client:
         first, second = await session_of(client), await session_of(client)
         heard = await look(client, "/logout", first, "POST")
         assert heard.code == 200
@@ -210,11 +177,10 @@ def test_who_logs_out_is_out_and_others_are_not() -> None:
         assert (await look(client, "/status", second)).code == 200
         assert (await look(client, "/logout", first)).code == 405, "a link ends no session"
 
-    visiting(visit)
 
-
-def test_the_page_itself_is_the_same_for_everybody_and_knows_nothing() -> None:
-    async def visit(client: Client) -> None:
+async def test_the_page_itself_is_the_same_for_everybody_and_knows_nothing() -> None:
+    node = KnownNode(seen=replace(STATUS, privacy="nobody-else's"))
+    async with served(node) as client:
         headers = await session_of(client)
         for path in ("/", *(f"/page/{name}" for name in page_files.PARTS)):
             heard = await client.ask(path, authorization=None)
@@ -229,24 +195,8 @@ def test_the_page_itself_is_the_same_for_everybody_and_knows_nothing() -> None:
         ):
             assert (await client.ask(path, authorization=None)).code == 401, path
 
-    node = KnownNode(seen=replace(STATUS, privacy="nobody-else's"))
-    visiting(visit, node)
 
-
-def test_every_answer_tells_browsers_to_keep_others_out() -> None:
-    paths = ("/", "/estimate", "/livez", "/nothing", "/page/owner/page.js")
-
-    async def visit(client: Client) -> None:
-        for path in paths:
-            for authorization in (None, f"Bearer {TOKEN}"):
-                guarded(await client.ask(path, authorization=authorization))
-        guarded(await client.ask("/", host="evil.example"))
-
-    async def fail(client: Client) -> None:
-        heard = await client.ask("/estimate")
-        assert heard.code == 500
-        guarded(heard)
-
+async def test_every_answer_tells_browsers_to_keep_others_out() -> None:
     def guarded(heard: Heard) -> None:
         assert heard.headers.get_all("Content-Security-Policy") == [POLICY]
         assert heard.headers["Cross-Origin-Resource-Policy"] == "same-origin"
@@ -255,36 +205,36 @@ def test_every_answer_tells_browsers_to_keep_others_out() -> None:
         assert heard.headers.get_all("Cache-Control") == ["no-store"]
         assert not any(name.lower().startswith("access-control") for name in heard.headers)
 
-    visiting(fail, KnownNode(ZeroDivisionError()))
-    visiting(visit)
+    async with served(KnownNode()) as client:
+        for path in ("/", "/estimate", "/livez", "/nothing", "/page/owner/page.js"):
+            for authorization in (None, f"Bearer {TOKEN}"):
+                guarded(await client.ask(path, authorization=authorization))
+        guarded(await client.ask("/", host="evil.example"))
+    async with served(KnownNode(ZeroDivisionError())) as client:
+        heard = await client.ask("/estimate")
+        assert heard.code == 500
+        guarded(heard)
     told = dict(part.partition(" ")[::2] for part in POLICY.split("; "))
     assert told["default-src"] == told["frame-ancestors"] == "'none'"
     assert {told[name] for name in ("script-src", "style-src", "connect-src")} == {"'self'"}
     assert "unsafe" not in POLICY
 
 
-def test_the_page_asks_for_nothing_but_its_parts_and_has_nothing_inline() -> None:
+async def test_the_page_asks_for_nothing_but_its_parts_and_has_nothing_inline() -> None:
     """Else the policy would break it."""
-
-    async def visit(client: Client) -> None:
+    async with served(KnownNode()) as client:
         shell = (await client.ask("/", authorization=None)).body.decode()
         named = set(re.findall(r'(?:src|href)="(/[^"]*)"', shell))
         assert named == {f"/page/{name}" for name in page_files.PARTS}
         assert not re.search(r"<style|style=|<script>|\son\w+=|https?:", shell)
 
-    visiting(visit)
 
-
-def test_where_the_page_is_follows_from_the_address() -> None:
-    async def starting(listen: str) -> str:
-        server = OwnerServer(KnownNode(), listen=listen, token=TOKEN)
+async def test_where_the_page_is_follows_from_the_address() -> None:
+    for host in ("127.0.0.1", "localhost"):
+        server = OwnerServer(KnownNode(), listen=f"{host}:0", token=TOKEN)
         await server.start()
-        page = server.page.replace(str(server.port), "PORT")
+        assert server.page == f"http://{host}:{server.port}/"
         await server.stop()
-        return page
-
-    assert asyncio.run(starting("127.0.0.1:0")) == "http://127.0.0.1:PORT/"
-    assert asyncio.run(starting("localhost:0")) == "http://localhost:PORT/"
 
 
 def test_two_nodes_of_one_machine_have_cookies_of_their_own() -> None:

@@ -1,11 +1,16 @@
-"""Sources: every sample once and none twice, from files that grow and made up."""
+"""Sources: every sample once and none twice, from lines, growing files, standard input, made up."""
 
 import asyncio
+import json
 import os
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from errno import EIO
 from io import FileIO
 from pathlib import Path
+from threading import Thread, current_thread
 from typing import BinaryIO
 
 import numpy as np
@@ -14,7 +19,8 @@ import pytest
 from colme.errors import ConfigError, SampleError
 from colme.node import config
 from colme.node.samples import feeds
-from colme.node.samples.feeds import Feed, Synthetic, make_feed, make_noise
+from colme.node.samples.feeds import Feed, StdinFeed, Synthetic, make_feed, make_noise
+from colme.node.samples.lines import LONGEST_LINE, SampleReader
 from colme.node.state import is_seal
 from colme.privacy.mechanism import SecureLaplace, SeededLaplace
 from support.refusing import refused
@@ -104,7 +110,7 @@ async def test_lines_are_read_as_they_are_written_and_only_when_complete(
         with path.open("ab") as file:
             file.write(piece)
         await until(lambda: followed and followed[0].tell() == path.stat().st_size)
-        assert taker.values == taken
+        await until(lambda wanted=taken: taker.values == wanted)  # type: ignore[misc]
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -117,15 +123,9 @@ def refusal_after(path: Path, change: str) -> str:
     taker = Taker()
     source = source_of(path, taker, marks={})
 
-    async def read_then_change() -> None:
-        read_all = asyncio.Event()
-
-        async def take(values: Sequence[float], marks: Mapping[str, int]) -> None:
-            await taker.take(values, marks)
-            read_all.set()
-
-        task = asyncio.create_task(source.run(take))
-        await asyncio.wait_for(read_all.wait(), timeout=60)
+    async def take(values: Sequence[float], marks: Mapping[str, int]) -> None:
+        """The feed waits for it, so nothing reads while the file changes."""
+        await taker.take(values, marks)
         if change == "shrink":
             os.truncate(path, 2)
         elif change == "write anew":
@@ -143,10 +143,9 @@ def refusal_after(path: Path, change: str) -> str:
             path.parent.write_bytes(b"no folder")
         else:
             path.unlink()
-        await asyncio.wait_for(task, timeout=60)
 
     with pytest.raises(SampleError) as caught:
-        asyncio.run(read_then_change())
+        asyncio.run(asyncio.wait_for(source.run(take), timeout=60))
     assert taker.values == [1, 2, 3]
     return str(caught.value)
 
@@ -193,10 +192,8 @@ def test_a_disk_that_can_not_be_read_stops_the_source(
     path = tmp_path / "data"
     path.write_bytes(b"1\n2\n3\n")
     monkeypatch.setattr(feeds, "regular_file", lambda path: Broken(path))
-    taker = Taker()
-    source = source_of(path, taker, marks={f"file:{path}": mark})
-    with refused(SampleError, "source.path"):
-        asyncio.run(asyncio.wait_for(source.run(taker.take), timeout=60))
+    taker, why = stopped(path, {f"file:{path}": mark})
+    assert why.startswith("source.path")
     assert taker.values == []
 
 
@@ -206,10 +203,8 @@ def test_a_file_that_changed_between_two_runs_is_not_read(
 ) -> None:
     path = tmp_path / "data"
     path.write_bytes(content)
-    taker = Taker()
-    source = source_of(path, taker, marks={f"file:{path}": 6})
-    with pytest.raises(SampleError, match=text):
-        asyncio.run(asyncio.wait_for(source.run(taker.take), timeout=60))
+    taker, why = stopped(path, {f"file:{path}": 6})
+    assert text in why
     assert taker.batches == 0
 
 
@@ -344,3 +339,247 @@ def test_noise_is_repeatable_for_made_up_data_that_asks_for_it_and_nowhere_else(
 def test_samples_by_http_and_made_up_ones_have_nothing_to_run() -> None:
     for spec in (config.HttpSource(kind="http"), SYNTHETIC):
         assert make_feed(spec, marks={}, refused=Taker().refuse) is None
+
+
+def test_a_pipe_is_read_as_data_arrive_and_others_run_meanwhile() -> None:
+    reading, writing = os.pipe()
+    taker = Taker()
+    source = StdinFeed(SampleReader(None, taker.refuse), reading)
+
+    async def talk() -> None:
+        arrived = asyncio.Event()
+
+        async def take(values: Sequence[float], marks: Mapping[str, int]) -> None:
+            await taker.take(values, marks)
+            arrived.set()
+
+        task = asyncio.create_task(source.run(take))
+        for number in (b"1\n", b"2\nx\n", b"3\n"):
+            os.write(writing, number)
+            await asyncio.wait_for(arrived.wait(), timeout=60)
+            arrived.clear()
+        os.write(writing, b"4")
+        os.close(writing)
+        await asyncio.wait_for(task, timeout=60)
+
+    try:
+        asyncio.run(talk())
+    finally:
+        os.close(reading)
+    assert taker.values == [1, 2, 3, 4]
+    assert taker.batches == 4
+    assert taker.marks == {}
+    assert taker.refused == [("not a number", 3)]
+
+
+async def test_waiting_for_a_silent_pipe_can_be_cancelled() -> None:
+    reading, writing = os.pipe()
+    source = StdinFeed(SampleReader(None, Taker().refuse), reading)
+    task = asyncio.create_task(source.run(Taker().take))
+    await asyncio.sleep(0)
+    task.cancel()
+    try:
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert os.get_blocking(reading)
+        assert not asyncio.get_running_loop().remove_reader(reading)
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
+PROGRAM = """
+import asyncio, json, sys
+from colme.node import config
+from colme.node.samples.feeds import make_feed
+
+taken = []
+async def take(values, marks):
+    taken.extend(values)
+
+spec = config.StdinSource(kind="stdin", column="price")
+source = make_feed(spec, marks={}, refused=lambda reason, number: None)
+asyncio.run(source.run(take))
+print(json.dumps(taken))
+"""
+
+
+@pytest.mark.parametrize("kind", ["pipe", "file", "nothing"])
+def test_standard_input_of_a_real_process(tmp_path: Path, kind: str) -> None:
+    data = tmp_path / "data"
+    data.write_bytes(b"day,price\nmon,1\ntue,2.5\n")
+    with data.open("rb") as file:
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM],
+            stdin={"pipe": None, "file": file, "nothing": subprocess.DEVNULL}[kind],
+            input=data.read_bytes() if kind == "pipe" else None,
+            stdout=subprocess.PIPE,
+            timeout=120,
+            check=True,
+        )
+    assert json.loads(done.stdout) == ([] if kind == "nothing" else [1, 2.5])
+
+
+def test_a_closed_standard_input_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    with refused(ConfigError, "source.kind", seen="stdin, which is closed"):
+        make_feed(config.StdinSource(kind="stdin"), marks={}, refused=Taker().refuse)
+
+
+@dataclass
+class Read:
+    """What came of a stream."""
+
+    values: list[float] = field(default_factory=list)
+    refused: list[tuple[str, int]] = field(default_factory=list)
+
+    def refuse(self, reason: str, line_number: int) -> None:
+        self.refused.append((reason, line_number))
+
+
+def read(content: bytes, column: str | None = None) -> Read:
+    """What comes of a finished stream, in pieces of all sizes alike."""
+    results = []
+    for piece in (len(content) or 1, 7, 1):
+        result = Read()
+        reader = SampleReader(column, result.refuse)
+        for start in range(0, len(content), piece):
+            for batch in reader.feed(content[start : start + piece]):
+                result.values += batch.values
+        for batch in reader.finish():
+            result.values += batch.values
+        results.append(result)
+    assert results[0] == results[1] == results[2]
+    return results[0]
+
+
+def test_plain_numbers() -> None:
+    result = read(b"\xef\xbb\xbf1\n-2.5\r\n\n  3e-2 \n.5\n7")
+    assert result.values == [1, -2.5, 0.03, 0.5, 7]
+    assert result.refused == []
+
+
+def test_what_is_no_plain_number_is_refused_by_reason_and_line() -> None:
+    lines = [b"1", b"abc", b"nan", b"-inf", b"1e999", b"", b"1,2", b'{"a": 1}', b"1_0", b"\xff"]
+    result = read(b"\n".join([*lines, b"true", b"0x10", b"2"]))
+    assert result.values == [1, 2]
+    assert result.refused == [
+        ("not a number", 2),
+        ("not finite", 3),
+        ("not finite", 4),
+        ("not finite", 5),
+        ("not a number", 7),
+        ("not a number", 8),
+        ("not a number", 9),
+        ("not UTF-8", 10),
+        ("not a number", 11),
+        ("not a number", 12),
+    ]
+
+
+def test_a_column_of_csv() -> None:
+    result = read(b'\n"the day", price \n"2026-01-01, noon",1.5\n\n"say ""x""","2"\r\n', "price")
+    assert result.values == [1.5, 2]
+    assert result.refused == []
+
+
+def test_rows_that_do_not_fit_the_header_are_refused() -> None:
+    result = read(b'a,price\n1,2\n5\n1,2,3\n1,x\n1,\n"1,2\n1,"2"3\n{"price": 1}\n1,4\n', "price")
+    assert result.values == [2, 4]
+    assert result.refused == [
+        ("not as many fields as the header", 3),
+        ("not as many fields as the header", 4),
+        ("not a number", 5),
+        ("not a number", 6),
+        ("not CSV", 7),
+        ("not CSV", 8),
+        ("not as many fields as the header", 9),
+    ]
+
+
+@pytest.mark.parametrize("first", [b"day,prize", b"price,price", b"0.25,0.5", b'"price'])
+def test_a_header_without_the_column_stops_the_source(first: bytes) -> None:
+    """Else every row would be refused and counted as read; and the first line may be data."""
+    with refused(ConfigError, "source.column", seen="price") as caught:
+        read(first + b"\n1,2\n", "price")
+    assert first.decode().strip('"') not in str(caught.value).replace("'price'", "")
+
+
+def test_a_key_of_json_objects() -> None:
+    result = read(b'{"price": 1, "x": [2]}\n  {"price": 2.5}\n\n{"price": "3"}\n', "price")
+    assert result.values == [1, 2.5, 3]
+    assert result.refused == []
+
+
+def test_objects_without_a_number_there_are_refused() -> None:
+    values = ["true", "null", "[1]", '"x"', "NaN", "-Infinity", "1e999", "9" * 5000]
+    lines = [f'{{"price": {value}}}' for value in values]
+    lines += ['{"prize": 1}', '{"price": 1', "[1]", "price", '{"x":' + "[" * 50_000]
+    result = read("\n".join([*lines, '{"price": 1}']).encode(), "price")
+    assert result.values == [1]
+    assert [reason for reason, _ in result.refused] == (
+        ["not a number"] * 4
+        + ["not finite"] * 4
+        + ["no column 'price'", "not JSON", "not a JSON object", "not JSON", "not JSON"]
+    )
+    assert [number for _, number in result.refused] == list(range(1, 14))
+
+
+def test_a_line_too_long_is_refused_and_never_held() -> None:
+    result = Read()
+    reader = SampleReader(None, result.refuse)
+    whole = b"1\n" + b"9" * (10 * LONGEST_LINE) + b"\n2\n"
+    sizes = []
+    for start in range(0, len(whole), 1000):
+        for batch in reader.feed(whole[start : start + 1000]):
+            result.values += batch.values
+            sizes.append(batch.size)
+        assert len(reader._unfinished) <= LONGEST_LINE
+    assert result.values == [1, 2]
+    assert result.refused == [("line too long", 2)]
+    assert sum(sizes) == len(whole)
+
+
+def test_the_longest_line_is_read() -> None:
+    result = read(b"0" * (LONGEST_LINE - 1) + b"5\n" + b"0" * LONGEST_LINE + b"5\n")
+    assert result.values == [5]
+    assert result.refused == [("line too long", 2)]
+
+
+def test_nothing_of_a_refused_line_is_told() -> None:
+    secret = "314159"
+    for column, lines in {
+        None: [f"x{secret}", f"{secret},{secret}", f"{secret * 60}e{secret}", f"\udcff{secret}"],
+        "price": [f'{{"price": "x{secret}"}}', f'{{"{secret}": 1}}', f'{{"price": {secret}'],
+    }.items():
+        content = "\n".join(lines).encode(errors="surrogateescape")
+        result = read(content, column)
+        assert len(result.refused) == len(lines)
+        assert secret not in str(result.refused)
+    result = read(f'price,x\n"{secret}\n{secret}\n{secret}x,1\n'.encode(), "price")
+    assert len(result.refused) == 3
+    assert secret not in str(result.refused)
+
+
+@pytest.mark.parametrize("mark", [0, 2])
+def test_a_file_is_read_beside_the_event_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mark: int
+) -> None:
+    """A disk may let a reader wait, where it begins and where it goes on: the node must go on."""
+    readers: set[Thread] = set()
+
+    class Watched(FileIO):
+        def read(self, size: int | None = -1, /) -> bytes:
+            readers.add(current_thread())
+            return super().read(size)
+
+    def opened(path: Path) -> FileIO:
+        readers.add(current_thread())
+        return Watched(path)
+
+    path = tmp_path / "data"
+    path.write_bytes(b"1\n2\n3\n")
+    monkeypatch.setattr(feeds, "regular_file", opened)
+    assert follow(path, 6, marks={f"file:{path}": mark}).values == [1, 2, 3][mark // 2 :]
+    assert readers
+    assert current_thread() not in readers

@@ -1,31 +1,38 @@
-"""A state outlives the version that wrote it: brought up whole or not at all, never by a look."""
+"""A state outlives its version and its algorithm: whole or not at all, never by a look."""
 
+import asyncio
 import json
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from shutil import copytree, rmtree
 from typing import Any
 
 import pytest
 
 from colme.cli.app import run
-from colme.errors import ConfigError, SnapshotError, StoreError
+from colme.errors import ConfigError, SnapshotError, StaleStateError, StoreError
+from colme.node.config import NodeConfig
 from colme.node.node import Node
-from colme.node.state import Commit, Overview, Store, backup, restore, upgrades
+from colme.node.owner.answer import why_alone
+from colme.node.state import Commit, Overview, RequestId, Store, backup, restore, upgrades
 from colme.node.state.database import FILE, SCHEMA
 from colme.node.wire.codec import Standing
-from colme.privacy.ledger import Ledger, entry_between
 from colme.protocol.agent import Agent
-from colme.protocol.events import Begin, Deadline, Part
+from colme.protocol.board.identity import InProcess
+from colme.protocol.events import Part
 from colme.protocol.upgrades import upgraded
+from colme.relay import Relay
+from colme.rules.release import Profile
+from support.boarded import changed, of, origin_in
 from support.driven import driven
 from support.neighbours import Neighbours
-from support.old_states import FILES, PAPER, paper_of, put_into, settings_of, story_of
+from support.old_states import FILES, PAPER, RELAY, paper_of, put_into, settings_of, story_of
 from support.refusing import refused
 from support.stored import commit, content, opened, rounds
-from support.waiting import until
+from support.waiting import PATIENCE, until
 
 
 def each(paths: list[Path]) -> pytest.MarkDecorator:
@@ -59,7 +66,7 @@ def require_each_once(folder: Path) -> None:
 
 def test_there_is_a_state_of_every_schema_that_has_an_upgrade() -> None:
     """Of 2 there is none: no version had it, and 1 goes through it."""
-    assert {schema(path) for path in FILES} == {SCHEMA, *upgrades.UPGRADES} - {2}
+    assert {schema(path) for path in [*FILES, RELAY]} == {*upgrades.UPGRADES} - {2}
     assert max(upgrades.UPGRADES) + 1 == SCHEMA
 
 
@@ -99,29 +106,6 @@ def test_nothing_of_an_old_state_is_lost(tmp_path: Path) -> None:
 
 
 @each(PAPER)
-def test_the_agent_in_it_goes_on_and_is_stored(tmp_path: Path, old: Path) -> None:
-    folder, settings = put_into(tmp_path / "state", old), paper_of(old)
-    with closing(Store.open(folder, settings)) as store:
-        assert store.snapshot is not None
-        agent = Agent.restore(settings, store.snapshot)
-        before, covered = Ledger.of(agent), store.covered
-        while agent.phase.value != "idle":
-            agent.step(Deadline())
-        for _ in range(40):
-            agent.observe(0.25)
-        commit(store, Commit(snapshot=agent.snapshot({Part.STREAM}), marks={"other": 1}))
-        agent.step(Begin(agent.round + 1, (7,) * len(agent.draws_due)))
-        entry = entry_between(before, Ledger.of(agent), round=agent.round)
-        assert entry is not None
-        assert entry.first == covered + 1
-        commit(store, Commit(snapshot=agent.snapshot(), entry=entry))
-    with closing(Store.open(folder, settings)) as store:
-        assert store.snapshot == agent.snapshot()
-        assert store.covered == entry.last
-    require_each_once(folder)
-
-
-@each(PAPER)
 async def test_a_driver_goes_on_after_its_round_and_noises_no_sample_twice(
     tmp_path: Path, old: Path
 ) -> None:
@@ -132,33 +116,13 @@ async def test_a_driver_goes_on_after_its_round_and_noises_no_sample_twice(
         assert one.driver.agent.round == before.round == 45
         one.driver.start(heard=0)
         await until(lambda: one.driver.ended)
-        assert min(post.message.round for post in one.posts) == 46
+        assert min(post.round for post in one.posts) == 46
     assert one.driver.agent.counts.taken == before.taken + 15
     listed = [(entry.first, entry.last) for entry in before.last_entries[::-1]]
     after = noised(tmp_path / "state")
     new = after[after.index(listed[-1]) + 1 :]
     assert new[0][0] == before.ledger.samples + 1
     require_each_once(tmp_path / "state")
-
-
-async def test_a_node_goes_on_from_it(tmp_path: Path) -> None:
-    four = Neighbours(tmp_path, "a", "b", "c", "d")
-    config = four.config(
-        "a",
-        *"bcd",
-        agreed={"rounds": "free", "algorithm": "paper"},
-        privacy={"epsilon": 4, "sigma2": 0.02},
-        pace={"deadline": 0.05},
-        source={"per_round": 5},
-    )
-    before = Overview.of(put_into(config.state, ONE))
-
-    async with Node(config) as node:
-        assert (node.status().epoch, node.status().algorithm) == (2, "paper")
-        await until(lambda: node.status().samples.released > before.ledger.samples + 20)
-        assert node.status().round > 45
-    require_each_once(config.state)
-    assert Overview.of(config.state).marks == before.marks
 
 
 @each(FILES)
@@ -316,3 +280,146 @@ def test_parts_of_two_versions_never_meet_in_a_state(tmp_path: Path) -> None:
         commit(store, replace(second, snapshot=alone))
         with refused(SnapshotError, "snapshot"):
             commit(store, replace(second, snapshot=alone | {"version": 6}))
+
+
+async def test_a_state_in_rounds_goes_on_in_relay(tmp_path: Path) -> None:
+    """No sample is noised a second time, and none that waits is lost."""
+    privacy: dict[str, Any] = {"epsilon": 4, "sigma2": 0.01}
+
+    one = Neighbours(tmp_path, "a", "b")
+    a = origin_in(one, "a")
+    source = {"kind": "http"}
+    rounds = one.in_rounds(
+        "a",
+        agreed={"rounds": "free", "algorithm": "paper"},
+        pace={"deadline": 0.05},
+        privacy=privacy,
+    ).model_copy(update={"source": one.config("a").source})
+    async with Node(rounds) as node:
+        await node.take([0.25] * 100)
+        await until(lambda: node.status().samples.released > 0)
+        answer = await node.estimate()
+        assert (answer.alone, answer.records, answer.why) == (0.25, 0, why_alone(0, 0))
+    before = Overview.of(rounds.state)
+    config = one.config("a", "b", privacy=privacy, source=source)
+    with refused(ConfigError, "agreed.algorithm"):
+        async with Node(config):
+            pass
+    assert changed(config).goes_on
+    now = Overview.of(config.state)
+    assert (now.algorithm, now.taken, now.ledger) == ("relay", before.taken, before.ledger)
+    assert now.last_entries == before.last_entries
+    async with Node(one.config("b", "a", privacy=privacy)) as b, Node(config) as node:
+        assert (await node.estimate()).alone == 0.25
+        await until(lambda: of(b, a) is not None)
+        await node.take([0.25] * 400)
+        await until(lambda: of(b, a).count > 100)  # type: ignore[union-attr]
+        record = of(b, a)
+        assert record is not None
+        assert record.past_count >= before.ledger.samples
+        assert record.past_draws >= before.ledger.blocks
+
+
+each_old = pytest.mark.parametrize("old", FILES, ids=lambda path: f"{path.parent.name} {path.stem}")
+
+
+def naming_nothing(four: Neighbours, old: Path) -> NodeConfig:
+    """The node of a state of 0.1.0, as one who has never named an algorithm configures it."""
+    profile = settings_of(old).profile
+    sigma2 = None if settings_of(old).algorithm.release_squares else profile.sigma2
+    privacy = {"epsilon": 4, "sigma2": sigma2}
+    return four.config("a", *"bcd", agreed={"bounds": [0, 1]}, privacy=privacy)
+
+
+def naming(config: NodeConfig, algorithm: str, *, last: int | None = 50) -> NodeConfig:
+    """The same node in free rounds, up to one of them."""
+    agreed = config.agreed.model_copy(update={"algorithm": algorithm, "rounds": "free"})
+    pace = config.pace.model_copy(update={"deadline": 0.05, "last_round": last})
+    return config.model_copy(update={"agreed": agreed, "pace": pace})
+
+
+@each_old
+def test_a_stored_state_of_rounds_goes_on_in_relay_by_its_operators_word_alone(
+    tmp_path: Path, old: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of `paper` and of `tracking`, which was retired, of every version: with its ledger whole."""
+    config = naming_nothing(Neighbours(tmp_path, *"abcd"), old)
+    put_into(config.state, old)
+    before = Overview.of(config.state, entries=1_000)
+
+    async def start() -> None:
+        async with Node(config) as node:
+            assert node.status().algorithm == "relay"
+
+    with refused(ConfigError, "agreed.algorithm") as caught:
+        asyncio.run(start())
+    assert (caught.value.field, caught.value.seen) == ("agreed.algorithm", "relay")
+    assert (config.state / FILE).read_bytes() == old.read_bytes()
+    assert changed(config).goes_on
+    asyncio.run(start())
+    now = Overview.of(config.state, entries=1_000)
+    assert (now.algorithm, now.taken, now.ledger) == ("relay", before.taken, before.ledger)
+    assert now.last_entries == before.last_entries
+    assert run(["state", "show", str(config.state)]) == 0
+    shown = capsys.readouterr().out
+    assert "algorithm: relay\nran in rounds, up to round 45\n" in shown
+    assert "lost" not in shown
+
+
+async def test_an_old_state_of_the_rounds_is_known_for_one_in_relay_too(tmp_path: Path) -> None:
+    """No record tells of what was released in rounds: how far it had come is remembered all the
+    same, through the change of either side.
+    """
+    two = Neighbours(tmp_path, "a", "b")
+    in_relay = [two.config(name, other) for name, other in (("a", "b"), ("b", "a"))]
+    in_rounds = [naming(config, "paper", last=None) for config in in_relay]
+    state, old = in_rounds[0].state, tmp_path / "old"
+    async with Node(in_rounds[1]) as b:
+        async with Node(in_rounds[0]) as a:
+            await releasing(a, 50, b)
+        copytree(state, old)
+        before = Overview.of(old)
+        async with Node(in_rounds[0]) as a:
+            await releasing(a, 300, b)
+            # While it is there to tell: what nobody has heard nobody can miss.
+            await until(lambda: b.status().neighbours[0].round > before.round)
+        newest = Overview.of(state)
+    rmtree(state)
+    copytree(old, state)
+    assert before.ledger.samples < newest.ledger.samples
+    assert all(changed(config).goes_on for config in in_relay)
+    async with Node(in_relay[1]), Node(in_relay[0]) as a:
+        with refused(StaleStateError, "state"):
+            async with asyncio.timeout(PATIENCE):
+                await a.failed()
+    assert Overview.of(state).ledger == before.ledger
+
+
+async def releasing(node: Node, samples: int, other: Node) -> None:
+    """Once both are connected it takes so many samples, and releases some of them."""
+    await until(lambda: all_connected(node) and all_connected(other))
+    released = node.status().samples.released
+    await node.take([0.25] * samples)
+    await until(lambda: node.status().samples.released > released + 10)
+
+
+def all_connected(node: Node) -> bool:
+    return all(one.connected for one in node.status().neighbours)
+
+
+def test_a_state_of_relay_of_the_version_before_goes_on(tmp_path: Path) -> None:
+    folder = put_into(tmp_path / "state", RELAY)
+    settings = replace(settings_of(RELAY), algorithm=Relay(), identity=InProcess("a"))
+    settings = replace(settings, profile=Profile.bounded(0, 1, epsilon=4))
+    before = dict(query(RELAY, "SELECT origin, content FROM entry"))
+    for requests in ({}, {"one": b"digest"}):
+        with closing(Store.open(folder, settings)) as store:
+            assert store.requests == requests
+            assert {origin: one.content for origin, one in store.entries.items()} == before
+            assert (store.taken, store.covered, store.releases) == (20, 20, 1)
+            assert store.marks["file:/data/a.csv"] == 900
+            if not requests:
+                assert store.snapshot is not None
+                request = RequestId("one", b"digest")
+                commit(store, Commit(snapshot=store.snapshot, requests=[request]))
+    assert schema(folder / FILE) == SCHEMA

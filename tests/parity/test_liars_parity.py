@@ -15,6 +15,7 @@ import pytest
 from colme.network import Network
 from colme.protocol.agent import Agent
 from colme.protocol.algorithm import Algorithm
+from colme.protocol.board.identity import InProcess
 from colme.protocol.rounds.paper import Paper
 from colme.protocol.settings import Settings
 from colme.rules.decision import DecisionRule, Situation
@@ -128,6 +129,7 @@ def replayed(study: Prepared, batch: Batch, seen: Watching) -> Iterator[dict[str
         Agent(
             Settings(
                 name=agent_name(a),
+                identity=InProcess(agent_name(a)),
                 neighbours=tuple(map(agent_name, world.graph.neighbours(a).tolist())),
                 profile=profiles[a],
                 algorithm=algorithm,

@@ -121,6 +121,7 @@ class Played:
                 Agent(
                     Settings(
                         name=agent_name(a),
+                        identity=InProcess(agent_name(a)),
                         neighbours=tuple(map(agent_name, self.world.graph.neighbours(a).tolist())),
                         profile=profile,
                         algorithm=Relay(release_squares=self.squares),

@@ -21,6 +21,7 @@ from colme.network import NoiseSource
 from colme.privacy.mechanism import SecureLaplace, SeededLaplace
 from colme.protocol.agent import Agent
 from colme.protocol.algorithm import Algorithm
+from colme.protocol.board.identity import InProcess
 from colme.protocol.events import Begin
 from colme.protocol.rounds.paper import Paper
 from colme.protocol.settings import Settings
@@ -101,7 +102,9 @@ def audit(
 
 def settings_for(epsilon: float, algorithm: Algorithm) -> Settings:
     profile = Profile.bounded(LOW, HIGH, epsilon=epsilon)
-    return Settings(name="me", neighbours=(), profile=profile, algorithm=algorithm)
+    return Settings(
+        name="me", identity=InProcess("me"), neighbours=(), profile=profile, algorithm=algorithm
+    )
 
 
 def releasing(epsilon: float, schedule: ReleaseSchedule) -> Settings:

@@ -8,6 +8,7 @@ import pytest
 from colme.errors import LedgerError, LocalProtocolError
 from colme.privacy.ledger import Entry, Ledger, entry_between, require_next
 from colme.protocol.agent import Agent
+from colme.protocol.board.identity import InProcess
 from colme.protocol.events import Begin
 from colme.protocol.settings import Settings
 from colme.rules.release import Profile
@@ -18,7 +19,13 @@ from support.retired import Tracking
 def make_agent(*, epsilon: float = 1.0, squares: bool = False) -> Agent:
     profile = Profile.bounded(0, 1, epsilon=epsilon)
     return Agent(
-        Settings(name="me", neighbours=(), profile=profile, algorithm=Tracking(squares=squares))
+        Settings(
+            name="me",
+            identity=InProcess("me"),
+            neighbours=(),
+            profile=profile,
+            algorithm=Tracking(squares=squares),
+        )
     )
 
 

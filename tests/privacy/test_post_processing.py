@@ -12,6 +12,7 @@ from colme.network import Network
 from colme.privacy.mechanism import SeededLaplace
 from colme.protocol.agent import Agent
 from colme.protocol.algorithm import Algorithm
+from colme.protocol.board.identity import InProcess
 from colme.protocol.events import Begin, Deadline, Returned
 from colme.protocol.rounds.paper import Paper
 from colme.protocol.settings import Settings
@@ -51,6 +52,7 @@ def overheard(case: str) -> Overheard:
         Overheard(
             Settings(
                 name=me,
+                identity=InProcess(me),
                 neighbours=tuple(name for name in names if name != me),
                 profile=profile,
                 algorithm=CASES[case],
@@ -159,7 +161,11 @@ def test_squares_switched_on_at_a_restart_show_nothing_without_noise() -> None:
 
     def after_the_switch(sample: float, draw: int) -> Any:
         profile, plain = Profile.bounded(LOW, HIGH, epsilon=1), Relay(release_squares=False)
-        agent = Agent(Settings(name="me", neighbours=(), profile=profile, algorithm=plain))
+        agent = Agent(
+            Settings(
+                name="me", identity=InProcess("me"), neighbours=(), profile=profile, algorithm=plain
+            )
+        )
         for value in [sample] + [0.25, 0.75] * 200:
             agent.observe(value)
         agent.step(Begin(1, (draw,) + (0,) * (len(agent.draws_due) - 1)))

@@ -9,6 +9,7 @@ from colme.network import Network
 from colme.privacy.mechanism import SeededLaplace
 from colme.protocol.agent import Agent
 from colme.protocol.algorithm import Algorithm
+from colme.protocol.board.identity import InProcess
 from colme.protocol.events import Begin, Received, Returned
 from colme.protocol.settings import Settings
 from colme.relay import Relay
@@ -41,7 +42,13 @@ def overheard(case: str) -> Overheard:
     profile = Profile.bounded(LOW, HIGH, epsilon=EPSILON, sigma2=0.05)
     agents = {
         name: Overheard(
-            Settings(name=name, neighbours=PATH[name], profile=profile, algorithm=CASES[case])
+            Settings(
+                name=name,
+                identity=InProcess(name),
+                neighbours=PATH[name],
+                profile=profile,
+                algorithm=CASES[case],
+            )
         )
         for name in NAMES
     }
@@ -59,7 +66,7 @@ def overheard(case: str) -> Overheard:
     return agents["b"]
 
 
-ASKED = [Received("a", NOTHING_HELD)]
+ASKED = [Received(peer, NOTHING_HELD) for peer in ("a", "c")]
 """A restarted agent asks, and a neighbour answers."""
 
 
@@ -112,12 +119,17 @@ def test_after_a_switch_too(twin: str, squares: bool) -> None:
     profile = Profile.bounded(LOW, HIGH, epsilon=EPSILON, sigma2=0.05)
     before = Settings(
         name="b",
+        identity=InProcess("b"),
         neighbours=(),
         profile=profile,
         algorithm=Tracking(squares=squares),
     )
     after = Settings(
-        name="b", neighbours=("a",), profile=profile, algorithm=Relay(release_squares=squares)
+        name="b",
+        identity=InProcess("b"),
+        neighbours=("a",),
+        profile=profile,
+        algorithm=Relay(release_squares=squares),
     )
 
     def life(samples: Samples, draws: Numbers | None) -> tuple[Numbers, list[object]]:

@@ -14,6 +14,7 @@ import pytest
 from colme.privacy.ledger import Ledger, entry_between
 from colme.protocol.agent import Agent
 from colme.protocol.algorithm import Algorithm
+from colme.protocol.board.identity import InProcess
 from colme.protocol.events import Begin
 from colme.protocol.rounds.paper import Paper
 from colme.protocol.settings import Settings
@@ -37,7 +38,11 @@ def algorithms(epsilon: float) -> dict[str, Algorithm]:
 def alone(epsilon: float, bounds: tuple[float, float], case: str) -> Agent:
     profile = Profile.bounded(*bounds, epsilon=epsilon)
     algorithm = algorithms(epsilon)[case]
-    return Agent(Settings(name="me", neighbours=(), profile=profile, algorithm=algorithm))
+    return Agent(
+        Settings(
+            name="me", identity=InProcess("me"), neighbours=(), profile=profile, algorithm=algorithm
+        )
+    )
 
 
 def scales_by_block(agent: Agent, rounds: int) -> list[tuple[float, ...]]:

@@ -17,6 +17,7 @@ from colme.errors import (
     SnapshotError,
 )
 from colme.protocol.agent import Agent
+from colme.protocol.board.identity import InProcess
 from colme.protocol.events import Begin, Deadline, Event, Observe, Part, Received, Returned
 from colme.protocol.messages import ConsensusMessage, Message, ReleaseMessage, SizeMessage
 from colme.protocol.rounds.paper import Paper
@@ -33,7 +34,15 @@ MEAN = Release(count=1, mean=0.5, variance=0.1, beta=0.1)
 def make_agent(*neighbours: str) -> Agent:
     rule = Oracle(frozenset(neighbours))
     algorithm = Paper(rule=rule)
-    return Agent(Settings(name="me", neighbours=neighbours, profile=PROFILE, algorithm=algorithm))
+    return Agent(
+        Settings(
+            name="me",
+            identity=InProcess("me"),
+            neighbours=neighbours,
+            profile=PROFILE,
+            algorithm=algorithm,
+        )
+    )
 
 
 def release(number: int, value: Release | None = MEAN) -> ReleaseMessage:
@@ -241,10 +250,10 @@ def idle_agent() -> Agent:
 
 Make = Callable[[], Agent]
 ILLEGAL: dict[str, tuple[Make, Event, type[ColmeError], str, Any]] = {
-    "nan": (busy_agent, Observe(math.nan), SampleError, "sample", math.nan),
-    "infinity": (busy_agent, Observe(-math.inf), SampleError, "sample", -math.inf),
-    "text": (busy_agent, Observe("0.5"), SampleError, "sample", "0.5"),  # type: ignore[arg-type]
-    "huge int": (busy_agent, Observe(10**400), SampleError, "sample", 10**400),
+    "nan": (busy_agent, Observe(math.nan), SampleError, "sample", "float"),
+    "infinity": (busy_agent, Observe(-math.inf), SampleError, "sample", "float"),
+    "text": (busy_agent, Observe("0.5"), SampleError, "sample", "str"),  # type: ignore[arg-type]
+    "huge int": (busy_agent, Observe(10**400), SampleError, "sample", "int"),
     "begin in a round": (busy_agent, Begin(2, ()), LocalProtocolError, "round", 2),
     "stranger": (busy_agent, Received("x", release(1)), RemoteProtocolError, "peer", "x"),
     "old round": (busy_agent, Received("b", release(3)), RemoteProtocolError, "round", 3),

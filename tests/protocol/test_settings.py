@@ -6,10 +6,12 @@ import pytest
 
 from colme import Agent, Profile, Relay, Settings
 from colme.errors import ConfigError, LocalProtocolError
+from colme.protocol.board.identity import InProcess
 from colme.protocol.events import Event
 from support.refusing import refused
 
 RIGHT: dict[str, Any] = {
+    "identity": InProcess("a"),
     "name": "a",
     "neighbours": ("b", "c"),
     "profile": Profile.bounded(0, 1, epsilon=1),

@@ -10,6 +10,7 @@ import pytest
 from colme.errors import SnapshotError
 from colme.protocol.agent import Agent
 from colme.protocol.algorithm import Algorithm
+from colme.protocol.board.identity import InProcess
 from colme.protocol.events import Begin, Deadline, Observe, Part, Received
 from colme.protocol.messages import SizeMessage
 from colme.protocol.rounds.paper import Paper
@@ -177,7 +178,8 @@ class TestKeys:
     """Where records are signed the key says where blocks end, and what each weighs."""
 
     def settings(self, secret: int | None, algorithm: Algorithm) -> Settings:
-        identity = None if secret is None else Ed25519.from_bytes(bytes([secret]) * 32)
+        key = None if secret is None else Ed25519.from_bytes(bytes([secret]) * 32)
+        identity = key or InProcess(SETTINGS.name)
         return replace(SETTINGS, algorithm=algorithm, identity=identity)
 
     @pytest.mark.parametrize("other", [None, 2])

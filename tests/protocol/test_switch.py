@@ -11,6 +11,7 @@ from colme.privacy.ledger import Ledger
 from colme.privacy.mechanism import SeededLaplace
 from colme.protocol.agent import Agent
 from colme.protocol.algorithm import Algorithm
+from colme.protocol.board.identity import InProcess
 from colme.protocol.events import Begin, Deadline
 from colme.protocol.rounds.paper import Paper
 from colme.protocol.rounds.state import Phase
@@ -35,7 +36,9 @@ every_before = pytest.mark.parametrize("case", BEFORE)
 
 
 def settings(algorithm: Algorithm) -> Settings:
-    return Settings(name="me", neighbours=("b",), profile=PROFILE, algorithm=algorithm)
+    return Settings(
+        name="me", identity=InProcess("me"), neighbours=("b",), profile=PROFILE, algorithm=algorithm
+    )
 
 
 def lived(case: str, samples: int, *, waiting: int = 0) -> Agent:

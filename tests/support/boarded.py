@@ -1,58 +1,33 @@
 """Nodes that exchange boards, on this machine, and what is on their boards."""
 
 import asyncio
-import sqlite3
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, closing
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from colme.network import NoiseSource
-from colme.node.boards import BoardsDriver, Speakers
 from colme.node.config import NodeConfig
-from colme.node.contact import Contact, Contacts
-from colme.node.metrics import Metrics
 from colme.node.node import Node
-from colme.node.state import Change, Store, change
-from colme.node.state.database import FILE
+from colme.node.state import Change, Commit, change
 from colme.node.trust.identity import Identity
 from colme.node.trust.tls import Trust, signing_settings
-from colme.node.wire.codec import Reason
+from colme.node.wire.codec import Reason, Standing
 from colme.protocol.board.board import LAST_ORIGIN, Board, Page
-from colme.protocol.board.messages import BoardMessage, DigestMessage, RecordsMessage
-from colme.protocol.board.record import Entry, Record, origin_of_key
+from colme.protocol.board.messages import DigestMessage, RecordsMessage
+from colme.protocol.board.record import Entry, Record, entry_from_bytes, origin_of_key
+from colme.protocol.events import Pace, Policy
 from colme.protocol.messages import Message
 from colme.protocol.settings import Settings
 from colme.relay import Relay
 from colme.rules.release import Profile
 from colme.signing import Ed25519
+from support.boards import written
+from support.driven import Harness, Posted
 from support.neighbours import Neighbours
+from support.waiting import PATIENCE, until
 
-INTERVAL = 0.05
 PROFILE = Profile.bounded(0, 1, epsilon=4, sigma2=0.01)
-
-
-def relaying(
-    neighbours: Neighbours,
-    name: str,
-    *others: str,
-    privacy: Mapping[str, Any] | None = None,
-    **changes: Any,
-) -> NodeConfig:
-    """A node of a neighbourhood that relays, fed by the program."""
-    plain = neighbours.config(name, *others)
-    tables: dict[str, Any] = {
-        "identity": plain.identity,
-        "state": plain.state,
-        "listen": plain.listen,
-        "agreed": {"bounds": [0, 1], "algorithm": "relay"},
-        "privacy": {"epsilon": 4, "sigma2": 0.01} | dict(privacy or {}),
-        "pace": {"interval": INTERVAL},
-        "owner": False,
-        "neighbours": [one.model_dump() for one in plain.neighbours],
-    }
-    return NodeConfig.build(tables | changes)
 
 
 def board_of(node: Node) -> Board:
@@ -86,42 +61,49 @@ def orders(node: Node) -> dict[str, tuple[int, int]]:
     return {entry.origin: entry.order for entry in board_of(node)}
 
 
+async def release(node: Node) -> None:
+    """It takes in so many samples that it releases some; return once that is stored."""
+    before = node.status().samples
+    await node.take([0.5] * (20 + 2 * before.taken))
+    await until(lambda: node.status().samples.released > before.released)
+
+
+EMPTY = Page(after="", last=LAST_ORIGIN, heads=())
+"""The digest of a board that holds nothing."""
+
+
 @dataclass
-class Said:
-    """A message about boards, and what was on disk when it left."""
+class Boarded(Harness):
+    """With a board."""
 
-    peer: str
-    message: BoardMessage
-    stored: dict[str, bytes]
-    """The board, by origin."""
-    released: int
-    """Samples that the ledger lists."""
-
-
-@dataclass
-class Boarded:
-    """A driver of a board with a real store and no network, and what came of it."""
-
-    folder: Path
-    identity: Ed25519
-    driver: BoardsDriver = field(init=False)
-    store: Store = field(init=False)
-    metrics: Metrics = field(init=False)
-    peers: Contacts = field(init=False)
-    said: list[Said] = field(default_factory=list)
-    draws: list[float] = field(default_factory=list)
-    failures: list[BaseException] = field(default_factory=list)
+    answers: bool = False
+    """Whether every neighbour answers a digest at once: it holds nothing."""
 
     def post(self, peer: str, message: Message) -> None:
-        assert isinstance(message, BoardMessage)
-        with closing(sqlite3.connect(f"file:{self.folder / FILE}?mode=ro", uri=True)) as found:
-            entries = dict(found.execute("SELECT origin, content FROM entry"))
-            (listed,) = found.execute("SELECT coalesce(max(last), 0) FROM ledger").fetchone()
-        self.said.append(Said(peer, message, entries, listed))
+        super().post(peer, message)
+        if self.answers and isinstance(message, DigestMessage) and not message.answer:
+            asyncio.get_running_loop().call_soon(self.answer, peer)
 
-    def noise(self, scale: float) -> int:
-        self.draws.append(scale)
-        return 1000 * len(self.draws)
+    def told_of(self, one: Posted) -> Sequence[tuple[int, float]]:
+        match one.message:
+            case RecordsMessage(entries=entries):
+                for entry in entries:  # Or a newer one, that came while this was being stored.
+                    assert entry_from_bytes(one.entries[entry.origin]).order >= entry.order
+                mine = origin_of_key(ME.key)
+                records = [one for one in entries if isinstance(one, Record)]
+                return [(one.count, one.mean) for one in records if one.origin == mine]
+        return []
+
+    def mean_in(self, commit: Commit) -> float:
+        record = entry_from_bytes(commit.entries[origin_of_key(ME.key)].content)
+        assert isinstance(record, Record)
+        return record.mean
+
+    def pester(self) -> None:
+        """It says hello, asks what this agent holds, and has news."""
+        self.driver.returned("b", Standing(epoch=1, round=0))
+        self.driver.receive("b", DigestMessage(page=EMPTY, answer=False))
+        self.tell("b", written(somebody(len(self.board)), sequence=1 + len(self.posts)))
 
     def tell(self, peer: str, *entries: Entry) -> None:
         """A neighbour's records."""
@@ -129,23 +111,30 @@ class Boarded:
 
     def answer(self, peer: str) -> None:
         """A neighbour's answer to a digest: it holds nothing."""
-        page = Page(after="", last=LAST_ORIGIN, heads=())
-        self.driver.receive(peer, DigestMessage(page=page, answer=True))
+        self.driver.receive(peer, DigestMessage(page=EMPTY, answer=True))
 
     def records_to(self, peer: str) -> list[Entry]:
         """All that a neighbour was sent, in order."""
         return [
             entry
-            for one in self.said
+            for one in self.posts
             if one.peer == peer and isinstance(one.message, RecordsMessage)
             for entry in one.message.entries
         ]
 
-    def counted(self, reason: Reason, peer: str = "b") -> int:
-        """How often something of a neighbour was refused or noted, for a reason."""
-        line = f'colme_messages_refused_total{{peer="{peer}",reason="{reason}"}} '
-        found = [one for one in self.metrics.text().decode().splitlines() if one.startswith(line)]
-        return int(float(found[0].removeprefix(line))) if found else 0
+    def noted(self, reason: Reason, peer: str = "b") -> bool:
+        """Whether one thing of a neighbour was refused or noted, for a reason."""
+        return self.counted(f'colme_messages_refused_total{{peer="{peer}",reason="{reason}"}} 1.0')
+
+    def tick(self) -> None:
+        """Tick at once, whenever the next tick would be due."""
+        self.driver._forget_timer()
+        self.driver._begin(self.driver.agent.round + 1)
+
+    def introduced_by(self, peer: str) -> set[str]:
+        """The publishers on the board that a neighbour brought first."""
+        via = self.driver.agent.exchange.via
+        return {origin for origin, first in via.items() if first == peer}
 
     @property
     def board(self) -> Board:
@@ -185,38 +174,18 @@ async def boarded(
     state_lost: bool = False,
     squares: bool = False,
     noise: NoiseSource | None = None,
+    supply: Callable[[int], Sequence[float]] | None = None,
+    answers: bool = False,
 ) -> AsyncIterator[Boarded]:
     """The driver of agent `me`, storing and sending but not begun."""
     settings = settings_of(neighbours, squares=squares)
-    one = Boarded(folder, ME)
-    one.metrics = Metrics(settings.neighbours, PROFILE.epsilon)
-    one.peers = {name: Contact(name=name) for name in settings.neighbours}
-    one.store = Store.open(folder, settings)
-    try:
-        one.driver = BoardsDriver(
-            settings,
-            one.store,
-            one.peers,
-            noise=noise or one.noise,
-            supply=None,
-            post=one.post,
-            interval=interval,
-            last_tick=None,
-            speakers=Speakers(
-                behind=behind,
-                roster=roster,
-                known=[origin_of_key(ME.key), origin_of_key(B.key)],
-            ),
-            state_lost=state_lost,
-            metrics=one.metrics,
-            fail=one.failures.append,
-        )
-        run = asyncio.create_task(one.driver.run())
-        try:
-            yield one
-        finally:
-            one.driver.stop()
-            run.cancel()
-            await asyncio.gather(run, return_exceptions=True)
-    finally:
-        one.store.close()
+    one = Boarded(folder, settings, answers=answers)
+
+    async with one.working(
+        pace=Pace(interval=interval, deadline=PATIENCE, always=supply is not None),
+        policy=Policy(limit=behind, allowlist=None if roster is None else frozenset(roster)),
+        state_lost=state_lost,
+        noise=noise,
+        supply=supply,
+    ):
+        yield one

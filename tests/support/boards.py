@@ -60,6 +60,7 @@ class Releases:
     squares: bool = False
     due: int = 0
     released: float = 0.0
+    mean: float = 0.0
     stream: Any = field(default_factory=lambda: SimpleNamespace(incarnation=0, blocks=0))
     believed_variance: float = 0.1
 

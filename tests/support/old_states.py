@@ -7,6 +7,7 @@ from shutil import copyfile
 from typing import Any
 
 from colme.node.state.database import FILE
+from colme.protocol.board.identity import InProcess
 from colme.protocol.rounds.paper import Paper
 from colme.protocol.settings import Settings
 from colme.relay import Relay
@@ -15,6 +16,8 @@ from colme.rules.release import Profile
 STATES = Path(__file__).parent.parent / "states"
 SNAPSHOTS = sorted(STATES.glob("*/*.json"))
 FILES = sorted(STATES.glob("*/*.sqlite"))
+RELAY = STATES / "v0.2.0-dev" / "relay" / "a.sqlite"
+"""Of agent `a` of four that relay: twenty samples, each released, and the records of all."""
 FLEET = sorted(STATES.glob("*/fleet/*.sqlite"))
 """Of nodes that were neighbours, by their names."""
 
@@ -24,6 +27,7 @@ def settings_of(path: Path) -> Settings:
     squares = path.stem.endswith("-squares")
     return Settings(
         name="a",
+        identity=InProcess("a"),
         neighbours=("b", "c", "d"),
         profile=Profile.bounded(0, 1, epsilon=4, sigma2=None if squares else 0.02),
         algorithm=Relay(release_squares=squares),
@@ -36,7 +40,7 @@ PAPER = [path for path in FILES if path.stem == "paper-known"]
 
 def paper_of(path: Path) -> Settings:
     """Settings for the agent whose state it is, to go on in rounds."""
-    return replace(settings_of(path), algorithm=Paper())
+    return replace(settings_of(path), algorithm=Paper(), identity=None)
 
 
 def story_of(path: Path) -> dict[str, Any]:

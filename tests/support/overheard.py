@@ -36,9 +36,9 @@ class Overheard(Agent):
         super().__init__(settings)
         self.steps: list[Step] = []
 
-    def step(self, event: Event) -> Effects:
+    def step(self, event: Event, now: float = 0.0) -> Effects:
         due = self.draws_due if isinstance(event, Begin) else ()
-        effects = super().step(event)
+        effects = super().step(event, now)
         sent = [(peer, in_bytes(message)) for peer, message in effects.send]
         in_rounds = isinstance(self.settings.algorithm, Paper)
         trust = self.rounds.state.trust if in_rounds else 0.0

@@ -11,6 +11,7 @@ from colme.errors import ColmeError, LocalProtocolError
 from colme.node.metrics import Metrics
 from colme.node.owner.server import OwnerServer
 from colme.node.owner.status import Answer, NeighbourStatus, SampleCounts, Status
+from colme.node.state import RequestId
 
 TOKEN = "a-token-of-at-least-thirty-two-characters"
 
@@ -77,7 +78,7 @@ class KnownNode:
             return self.response
         raise self.response
 
-    async def take(self, samples: Sequence[float]) -> None:
+    async def take(self, samples: Sequence[float], request: RequestId | None = None) -> None:
         await self.before_taking()
         self.taken.extend(samples)
         self.metrics.samples_taken(len(samples))

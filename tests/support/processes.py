@@ -11,6 +11,7 @@ from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import IO
 
+from colme.algorithms import resolved
 from colme.errors import NodeError
 from colme.node.config import NodeConfig, split_address
 from colme.node.fleet import CONFIG, Member, Plan, prepare
@@ -23,6 +24,8 @@ from support.forked import Forked
 
 DEADLINE = 0.4
 """Seconds that these nodes wait for a silent neighbour: a busy machine needs less."""
+INTERVAL = 0.05
+"""Seconds between two of their syncs."""
 ENDLESS = 1_000_000
 
 HTTP = {"source": 'kind = "http"'}
@@ -52,8 +55,14 @@ SILENT = Status(
 """Of a node that does not answer."""
 
 
-def acquainted(folder: Path, size: int, tables: Mapping[str, str] | None = None) -> list[Member]:
-    """Nodes of one class that all know each other, in rounds, with these tables configured."""
+def acquainted(
+    folder: Path,
+    size: int,
+    tables: Mapping[str, str] | None = None,
+    *,
+    algorithm: str = resolved("recommended"),
+) -> list[Member]:
+    """Nodes of one class that all know each other, with these tables configured."""
     plan = Plan(
         agents=size,
         degree=size - 1,
@@ -61,9 +70,9 @@ def acquainted(folder: Path, size: int, tables: Mapping[str, str] | None = None)
         means=(0.5,),
         samples=3,
         epsilon=4,
-        algorithm="paper",
+        algorithm=algorithm,
     )
-    tables = {"pace": f"deadline = {DEADLINE}"} | dict(tables or {})
+    tables = {"pace": f"deadline = {DEADLINE}\ninterval = {INTERVAL}"} | dict(tables or {})
     return [rewritten(member, tables) for member in prepare(plan, folder)]
 
 
@@ -193,27 +202,38 @@ class Nodes:
             lambda: now if (now := self.round(member)) >= goal else None,
         )
 
+    def release(self, member: Member) -> None:
+        """Wait until it has released something new: of its own data, or of samples given here."""
+        before = self.status(member).samples
+        if member.config.source.kind == "http":
+            assert ask(member, "/samples", [0.5] * (20 + 2 * before.taken))[0] == 200
+        self.until(
+            f"a release of {member.name}",
+            lambda: self.status(member).samples.released > before.released,
+        )
+
     def neighbour(self, member: Member, other: Member) -> NeighbourStatus | None:
         """One node, as another sees it; nothing before that one answers."""
         seen = self.status(member).neighbours
         return next((one for one in seen if one.name == other.name), None)
 
     def ready(self, *members: Member) -> None:
-        """Wait until they, or all, are in rounds with each other."""
+        """Wait until they, or all, have begun and know each other."""
         for one in members or self.members:
             self.until(f"{one.name} ready", partial(self._is_ready, one))
 
     def _is_ready(self, member: Member) -> bool:
         now = self.status(member)
-        return bool(now.round) and not now.troubles
+        return now.began is not None and not now.troubles
 
     def agree(self, size: int, *members: Member) -> None:
-        """Wait until each of them, or of all, is in a class of so many."""
+        """Wait until each of them, or of all, is in a class of so many, or has so many records."""
         for one in members or self.members:
-            self.until(f"{one.name} in a class of {size}", partial(self._is_among, one, size))
+            self.until(f"{one.name} one of {size}", partial(self._is_among, one, size))
 
     def _is_among(self, member: Member, size: int) -> bool:
-        return self.status(member).class_size == size
+        now = self.status(member)
+        return size == (now.class_size if now.records is None else now.records)
 
     def suspect(self, victim: Member, members: Sequence[Member], *, suspect: bool = True) -> None:
         """Wait until these do not wait for it any more, or do so again."""

@@ -1,4 +1,4 @@
-"""Two nodes in rounds that remember each other: how far they have come is known to both."""
+"""Two nodes that remember each other: how far they have come is known to both."""
 
 import asyncio
 from pathlib import Path
@@ -11,20 +11,21 @@ from colme.node.contact import NEVER
 from colme.node.node import Node
 from colme.node.state import Overview
 from colme.node.wire.codec import Standing
-from support.neighbours import Neighbours
+from support.boarded import orders
+from support.neighbours import ROUNDS, Neighbours, counted
 from support.refusing import refused
 from support.waiting import PATIENCE, until
 
-CLOCK = {"interval": 0.1}
-FREE = {"rounds": "free"}
+SAMPLES = {"kind": "synthetic", "mean": 0.5, "sigma": 0.1, "seed": 1, "per_round": 5}
 PACES: dict[str, dict[str, Any]] = {
-    "clock": {"agreed": CLOCK},
-    "free": {"agreed": FREE, "pace": {"deadline": 0.1}},
+    "relay": {},
+    "clock": {"defaults": ROUNDS},
+    "free": {"defaults": ROUNDS, "agreed": {"rounds": "free"}, "pace": {"deadline": 0.1}},
 }
-SAMPLES = {"per_round": 5}
+"""By algorithm and, in rounds, by how they begin."""
 
 
-def config(two: Neighbours, name: str, other: str, pace: str = "clock") -> NodeConfig:
+def config(two: Neighbours, name: str, other: str, pace: str = "relay") -> NodeConfig:
     return two.config(name, other, source=SAMPLES, **PACES[pace])
 
 
@@ -34,9 +35,7 @@ def state(two: Neighbours, name: str = "a") -> Path:
 
 def heard(node: Node, peer: str) -> float:
     """Messages that a node has had from a neighbour since it started."""
-    series = f'colme_messages_received_total{{peer="{peer}"}} '
-    lines = node.metrics.text().decode().splitlines()
-    return sum(float(line.removeprefix(series)) for line in lines if line.startswith(series))
+    return counted(node.metrics, f'messages_received_total{{peer="{peer}"}}')
 
 
 def remembered(folder: Path) -> Standing:
@@ -52,8 +51,18 @@ async def together(a: Node, b: Node, rounds: int = 1) -> None:
     await until(lambda: a.status().round > now[0] + rounds)
     await until(lambda: b.status().round > now[1] + rounds)
     assert a.status().neighbours[0].connected
-    known = a.status().round
-    await until(lambda: remembered(b.config.state).round >= known)
+    if a.config.agreed.in_rounds:
+        known = a.status().round
+        await until(lambda: remembered(b.config.state).round >= known)
+    else:
+        await until(lambda: orders(a).items() <= orders(b).items())
+        await b._parts.driver.flush()
+
+
+async def more_released(node: Node) -> None:
+    """It releases samples that it had not."""
+    before = node.status().samples.released
+    await until(lambda: node.status().samples.released > before)
 
 
 async def ended(node: Node) -> None:
@@ -63,7 +72,7 @@ async def ended(node: Node) -> None:
             await node.failed()
 
 
-async def grow_apart(two: Neighbours, pace: str = "clock") -> None:
+async def grow_apart(two: Neighbours, pace: str = "relay") -> None:
     """`old` is a's state of before, copied while it stood still; it has released more since."""
     a, b = config(two, "a", "b", pace), config(two, "b", "a", pace)
     async with Node(b) as other:

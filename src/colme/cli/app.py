@@ -41,7 +41,7 @@ COMMANDS = {
         "Reproduce the paper's figure and its claims, or the comparison with earlier systems.",
     ),
     "identity": ("node", "Make, show or renew the key and the certificate of a node."),
-    "node": ("node", "Run a node until it is interrupted (SIGINT or SIGTERM)."),
+    "node": ("node", "Run a node until it is interrupted (SIGINT, SIGTERM or SIGHUP)."),
     "status": ("node", "Show a running node's estimate, round, privacy and neighbours."),
     "state": ("node", "Show, back up, restore or change the stored state of a node."),
     "fleet": (

@@ -54,7 +54,7 @@ def node(
         ),
     ] = None,
 ) -> None:
-    """Run a node until it is interrupted (SIGINT or SIGTERM)."""
+    """Run a node until it is interrupted (SIGINT, SIGTERM or SIGHUP)."""
     from colme.node import log
     from colme.node.config import NodeConfig
     from colme.node.files import raise_limit
@@ -108,9 +108,17 @@ def _say_what_the_start_will_ask(settings: "NodeConfig") -> None:
 
 
 async def _run(node: "Node") -> None:
+    from colme.node.log import logger
+
     loop, stopped = asyncio.get_running_loop(), asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stopped.set)
+
+    def stop(number: signal.Signals) -> None:
+        logger().info("stopping", signal=number.name)
+        stopped.set()
+
+    # SIGHUP comes where a terminal is closed. Unhandled it would kill without a word.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, stop, number)
     async with node as running:
         ways_to_end = {
             asyncio.create_task(stopped.wait()),

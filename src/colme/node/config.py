@@ -208,7 +208,7 @@ class Privacy(Table):
     sigma2: float | None = Field(None, ge=0)
 
 
-class Pace(Table):
+class Timing(Table):
     """How often there is news, how long silent neighbours are waited for, where a trial ends."""
 
     interval: Seconds = 10.0
@@ -294,7 +294,7 @@ class NodeConfig(Table):
     listen: Address
     agreed: Agreed
     privacy: Privacy = Privacy()
-    pace: Pace = Pace()
+    pace: Timing = Timing()
     origins: Origins = Origins()
     neighbours: tuple[Neighbour, ...] = ()
     source: Source = HttpSource(kind="http")

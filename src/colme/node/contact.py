@@ -1,20 +1,13 @@
 """A neighbour: all that a node knows of one, in one record."""
 
-import asyncio
-from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from math import inf
+from dataclasses import dataclass
 from typing import Self
 
 from colme.node.config import NodeConfig
 from colme.node.wire.codec import Standing
-from colme.protocol.messages import RoundMessage
 
 NEVER = Standing(epoch=0, round=0)
-
-EARLY_MESSAGES = 6
-"""Of a neighbour, kept until my first round begins: a link keeps those of two rounds."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -30,36 +23,24 @@ class Contact:
     booted: tuple[int, int] = (0, 0)
     """The epoch of its last hello, and what its process drew then: two are two with one state."""
 
-    # The session that it opened.
-    session: "asyncio.Task[None] | None" = None
+    is_copied: bool = False
+    """Whether a second process with its state was turned away since its last start."""
+
+    # The session with it.
     received: tuple[int, int] = (0, 0)
     """The last of its frames that was taken in, and the epoch which that number is of."""
-
-    # My session to it.
     unheard: bool = True
     """Whether it has yet to answer, or to fail to, since this start."""
     unsure: bool = False
     """Whether it has yet to say that my state is the newest."""
+    doubts_me: bool = False
+    """Whether it has turned me away as an old state or a copy, and not let me in since."""
     is_audience: bool = False
     """Whether it let me in: what is stored from then on it may have been told."""
     round_when_met: int = 0
     """Where it was when it let me in."""
     last_error: str | None = None
     """Why there is no session."""
-
-    # Rounds with it.
-    early: "deque[RoundMessage]" = field(default_factory=lambda: deque(maxlen=EARLY_MESSAGES))
-    """What came before my first round: it may well be of that round."""
-    followed_at: float = -inf
-    """When it last made me skip rounds, in seconds of the loop."""
-    returned: tuple[int, float] = (0, -inf)
-    """The epoch of the last hello that made me wait for it, and when that was."""
-
-    # Boards.
-    vouched_for: set[str] = field(default_factory=set)
-    """The origins on my board that it brought first."""
-    pages: int = 0
-    """Of its digests, since my last tick."""
 
     @classmethod
     def all_of(cls, config: NodeConfig, standings: Mapping[str, Standing]) -> dict[str, Self]:

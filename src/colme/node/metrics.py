@@ -16,6 +16,7 @@ from prometheus_client import (
 from colme.errors import LocalProtocolError
 from colme.node.log import lines_dropped
 from colme.node.wire.codec import Reason
+from colme.protocol.events import ExchangeStatus
 from colme.protocol.rounds.state import Phase
 
 COMMIT_SECONDS = (0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)
@@ -40,8 +41,8 @@ class Metrics:
         self._round = self._gauge("round", "The last round begun.")
         self._rounds = self._counter("rounds_total", "Rounds begun.")
         deadlines = self._counter("deadlines_total", "Exchanges ended by a deadline.", "exchange")
-        self._deadlines: dict[Phase, Counter] = {
-            phase: deadlines.labels(phase.value) for phase in Phase if phase is not Phase.IDLE
+        self._deadlines: dict[str, Counter] = {
+            phase.value: deadlines.labels(phase.value) for phase in Phase if phase is not Phase.IDLE
         }
 
         # How many were clamped depends on their values: that is not for here.
@@ -71,10 +72,10 @@ class Metrics:
             "sessions_refused_total", "Callers who were not let in.", "reason"
         )
 
-        self.class_is = self._gauge("class_size", "This node and the neighbours it accepts.").set
-        self.trust_is = self._gauge(
+        self._class_size = self._gauge("class_size", "This node and the neighbours it accepts.")
+        self._trust = self._gauge(
             "trust", "Weight of what is shared in an answer, as far as releases tell."
-        ).set
+        )
         self._records = self._gauge("records", "Records on the board.")
         self._barred = self._gauge("origins_barred", "Origins that contradict themselves.")
         self.clock_jumped = self._counter("clock_jumps_total", "Jumps of the wall clock.").inc
@@ -97,9 +98,9 @@ class Metrics:
         self._round.set(round_)
         self._rounds.inc()
 
-    def deadline_passed(self, exchange: Phase) -> None:
-        """An exchange went on without a silent neighbour."""
-        self._deadlines[exchange].inc()
+    def deadline_passed(self, phase: str) -> None:
+        """The exchange of this phase went on without a silent neighbour."""
+        self._deadlines[phase].inc()
 
     def sample_refused(self, reason: Reason) -> None:
         """A sample, or a whole batch of them, was not taken in."""
@@ -119,10 +120,6 @@ class Metrics:
         """A message arrived."""
         self._received[peer]()
 
-    def messages_late(self, peer: str, count: int) -> None:
-        """So many messages of a neighbour came after their exchange, in all."""
-        self._late[peer].set(count)
-
     def message_refused(self, peer: str, reason: Reason) -> None:
         """A message was dropped."""
         if peer not in self._peers:
@@ -137,14 +134,19 @@ class Metrics:
         """A session with it began or ended."""
         self._connected[peer].set(connected)
 
-    def peer_is_suspect(self, peer: str, suspect: bool) -> None:
-        """Nobody waits for it, or somebody does again."""
-        self._suspect[peer].set(suspect)
-
-    def board_is(self, *, records: int, barred: int) -> None:
-        """So many records are on the board, and so many proofs."""
-        self._records.set(records)
-        self._barred.set(barred)
+    def exchange_is(self, status: ExchangeStatus) -> None:
+        """Show how the exchange is, as far as its kind has it."""
+        if status.class_size is not None and status.trust is not None:
+            self._class_size.set(status.class_size)
+            self._trust.set(status.trust)
+        for peer in self._peers:
+            if status.suspects is not None:
+                self._suspect[peer].set(peer in status.suspects)
+            if status.late is not None:
+                self._late[peer].set(status.late[peer])
+        if status.records is not None:
+            self._records.set(status.records)
+            self._barred.set(len(status.blocked))
 
     def certificate_expires(self, name: str, at: datetime) -> None:
         """A certificate of the configuration is good until then."""

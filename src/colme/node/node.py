@@ -5,8 +5,7 @@ async with Node("node.toml") as node:
     print((await node.estimate()).value)
 
 Before a node starts, its state must be fit for it: what its owner says of the state, and feeds it,
-is true of it. Then there is a driver (of rounds, or of a board), and an intake that takes a feed's
-samples into the state.
+is true of it. Then there is a driver, and an intake that takes a feed's samples into the state.
 """
 
 import asyncio
@@ -15,34 +14,43 @@ from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from random import Random, SystemRandom
+from traceback import format_tb
 from typing import Any, Self
 
 from structlog.typing import FilteringBoundLogger
 
-from colme.errors import ConfigError, LocalProtocolError, SampleError, StoreError
+from colme.errors import (
+    ColmeError,
+    ConfigError,
+    LocalProtocolError,
+    NodeError,
+    SampleError,
+    StoreError,
+)
 from colme.network import NoiseSource
-from colme.node.boards import BoardsDriver, Speakers
+from colme.node.clock import Clock, SystemClock
 from colme.node.config import NodeConfig, SyntheticSource
-from colme.node.contact import Contact, Contacts
-from colme.node.driving import AgentDriver
+from colme.node.contact import Contact
+from colme.node.driver import Driver
 from colme.node.log import logger
 from colme.node.metrics import Metrics
 from colme.node.owner.answer import Answering
 from colme.node.owner.server import OwnerServer
 from colme.node.owner.status import Answer, NeighbourStatus, SampleCounts, Status
 from colme.node.owner.token import owner_token
-from colme.node.rounds import Driver, make_pacing
 from colme.node.samples.feeds import Feed, Synthetic, make_feed, make_noise
 from colme.node.samples.first_lines import FirstLines, first_marks
 from colme.node.session.admission import Admission, Agreement
+from colme.node.session.grpc_transport import GrpcTransport
 from colme.node.session.neighbourhood import Neighbourhood, running
-from colme.node.state import REPEATABLE, Store, replaced_in
+from colme.node.session.transport import Transport
+from colme.node.state import BATCHES, REPEATABLE, RequestId, Store, replaced_in
 from colme.node.trust.identity import Identity
 from colme.node.trust.tls import Trust, signing_settings
 from colme.node.wire.codec import Reason
 from colme.privacy.ledger import Ledger
-from colme.protocol.board.record import Proof, origin_of_key
-from colme.protocol.messages import Message
+from colme.protocol.events import Pace, Policy
 from colme.protocol.settings import Settings
 
 
@@ -82,65 +90,21 @@ def noise_mark(config: NodeConfig, store: Store) -> dict[str, int]:
     return {REPEATABLE: int(repeatable)}
 
 
-def make_driver(
-    config: NodeConfig,
-    settings: Settings,
-    store: Store,
-    peers: Contacts,
-    *,
-    noise: NoiseSource,
-    post: Callable[[str, Message], None],
-    greet: Callable[[], None],
-    state_lost: bool,
-    metrics: Metrics,
-    clock_jumped: Callable[[float], None],
-    fail: Callable[[BaseException], None],
-) -> AgentDriver:
-    """One for this configuration, which has not begun."""
-    source = config.source
-    supply = Synthetic(source).samples if isinstance(source, SyntheticSource) else None
-    marks = noise_mark(config, store)
-    if config.agreed.in_rounds:
-        return Driver(
-            settings,
-            store,
-            peers,
-            noise=noise,
-            supply=supply or (lambda _: ()),
-            post=post,
-            greet=greet,
-            pacing=make_pacing(config, clock_jumped),
-            deadline=config.deadline,
-            last_round=config.pace.last_round,
-            metrics=metrics,
-            fail=fail,
-            marks=marks,
-        )
-    return BoardsDriver(
-        settings,
-        store,
-        peers,
-        noise=noise,
-        supply=supply,
-        post=post,
-        interval=config.pace.interval,
-        last_tick=config.pace.last_round,
-        speakers=_speakers(config, settings),
-        state_lost=state_lost,
-        metrics=metrics,
-        fail=fail,
-        marks=marks,
+def make_pace(config: NodeConfig) -> Pace:
+    """When rounds or ticks begin, as the neighbours agreed and this node chose."""
+    agreed, is_trial = config.agreed, isinstance(config.source, SyntheticSource)
+    by_clock = agreed.in_rounds and agreed.rounds == "clock"
+    return Pace(
+        interval=agreed.interval if by_clock else config.pace.interval,
+        deadline=config.deadline,
+        clock=agreed.start.timestamp() if by_clock else None,
+        last=config.pace.last_round,
+        always=is_trial,
     )
 
 
-def _speakers(config: NodeConfig, settings: Settings) -> Speakers:
-    identity = settings.signs_as
-    known = [origin_of_key(identity.key), *map(identity.origin_of, settings.neighbours)]
-    return Speakers(
-        behind=config.origins.behind,
-        roster=config.origins.roster,
-        known=[origin for origin in known if origin is not None],
-    )
+def _in(name: str, names: Collection[str] | None) -> bool | None:
+    return None if names is None else name in names
 
 
 PAUSE = 0.5
@@ -155,7 +119,7 @@ class Intake:
 
     def __init__(
         self,
-        driver: AgentDriver,
+        driver: Driver,
         neighbourhood: Neighbourhood,
         store: Store,
         log: FilteringBoundLogger,
@@ -183,16 +147,18 @@ class Intake:
             self._log.info("the source has ended")
 
     async def _take_once_stored(self, samples: Sequence[float], marks: Mapping[str, int]) -> None:
-        """A source waits while the disk fails, and goes on after what is stored."""
-        while True:
+        """A source waits while the disk fails, and goes on after what is stored.
+
+        A commit that failed may be on the disk after all. The number of the batch, stored with it,
+        tells: standard input has no read position, and its samples would be taken in twice.
+        """
+        number = self._store.marks.get(BATCHES, 0) + 1
+        while self._store.marks.get(BATCHES, 0) < number:
             try:
-                return await self._driver.observe(samples, marks)
+                await self._driver.observe(samples, {**marks, BATCHES: number})
             except StoreError:
                 while self._driver.trouble is not None:
                     await asyncio.sleep(PAUSE)
-            # A commit that failed may be on the disk after all.
-            if marks and marks.items() <= self._store.marks.items():
-                return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,7 +169,7 @@ class _Parts:
     store: Store
     metrics: Metrics
     neighbourhood: Neighbourhood
-    driver: AgentDriver
+    driver: Driver
     intake: Intake
     answering: Answering
     failure: "asyncio.Future[None]"
@@ -219,6 +185,10 @@ class Node:
     this node make it stop. `first_lines`, of a file that this state has not read and that has lines
     already: "take" them, for none was ever fed to a node, or "skip" them. `told_nothing_since`:
     these neighbours of before, whom a restored state can't ask, were told nothing since its backup.
+
+    `transport` makes what carries its sessions, `clock` is its time, `disk` opens its state,
+    `noise` is drawn for its blocks, and `random` draws its boot and the pauses between attempts:
+    others than gRPC, the system's, SQLite's thread and the secure noise are for simulations.
     """
 
     def __init__(
@@ -228,7 +198,13 @@ class Node:
         state_lost: bool = False,
         first_lines: FirstLines | None = None,
         told_nothing_since: Collection[str] = (),
+        transport: Callable[[NodeConfig, Trust], Transport] = GrpcTransport.of,
+        clock: Clock | None = None,
+        disk: Callable[[Path, Settings], Store] = Store.open,
+        noise: NoiseSource | None = None,
+        random: Random | None = None,
     ) -> None:
+        self._clock = clock or SystemClock()
         if isinstance(config, Path | str):
             config = NodeConfig.load(Path(config))
         elif not isinstance(config, NodeConfig):
@@ -237,6 +213,9 @@ class Node:
         self._state_lost = state_lost
         self._first_lines = first_lines
         self._told_nothing_since = told_nothing_since
+        self._make_transport = transport
+        self._disk, self._noise = disk, noise
+        self._random = random or SystemRandom()
         self._made: _Parts | None = None
         self._left = False
         self._open = AsyncExitStack()
@@ -285,9 +264,12 @@ class Node:
         """The mean of the owner's data, as well as it is known now."""
         return await self._parts.answering.answer()
 
-    async def take(self, samples: Sequence[float]) -> None:
-        """Take samples in, all or none, and return once they are stored."""
-        await self._observe(samples)
+    async def take(self, samples: Sequence[float], request: RequestId | None = None) -> None:
+        """Take samples in, all or none, and return once they are stored.
+
+        Those of a `request` that came before are not taken in a second time.
+        """
+        await self._observe(samples, request)
 
     async def failed(self) -> None:
         """Until an error ends the node, and then raise it."""
@@ -300,11 +282,16 @@ class Node:
         """Why it is not ready; empty if it is."""
         parts, driver = self._parts, self._parts.driver
         found = [driver.trouble, parts.intake.trouble]
+        if parts.failure.done():
+            found.append(f"the node has stopped: {parts.failure.exception()}")
         if not parts.neighbourhood.joined.is_set():
             found.append("not joined yet: waiting for the neighbours' answers")
         if self.config.agreed.rounds == "clock" and driver.wait > self.config.agreed.interval:
             why = "agreed.start" if driver.began is None else "the clock was put back"
             found.append(f"the next round is in {driver.wait:.0f} s: {why}")
+        found += parts.neighbourhood.troubles()
+        blocked = driver.agent.exchange.status.blocked
+        found += [f"{origin} is blocked: it has contradicted itself" for origin in blocked]
         known = parts.neighbourhood.acquaintances()
         if known and not any(one.connected for one in known):
             found.append("no neighbour can be reached")
@@ -314,17 +301,16 @@ class Node:
         """Counts and words only, never a sample, a mean or an estimate."""
         parts, agent = self._parts, self._parts.driver.agent
         ledger = Ledger.of(agent)
-        in_rounds = agent.rounds if self.config.agreed.in_rounds else None
-        board = () if in_rounds else tuple(agent.boards.board)
-        barred = [entry.origin for entry in board if isinstance(entry, Proof)]
+        exchange = agent.exchange.status
+        is_paced = exchange.phase is not None
         return Status(
             name=self.name,
             fingerprint=parts.identity.certificate.fingerprint,
             epoch=parts.store.epoch,
             algorithm=agent.settings.algorithm.name,
             round=agent.round,
-            phase=in_rounds.state.phase.value if in_rounds else None,
-            rounds=self.config.agreed.rounds if in_rounds else None,
+            phase=exchange.phase,
+            rounds=self.config.agreed.rounds if is_paced else None,
             began=parts.driver.began,
             ended=parts.driver.ended,
             samples=SampleCounts(
@@ -335,25 +321,28 @@ class Node:
                 refused=parts.metrics.samples_refused,
             ),
             privacy=ledger.describe(releases=parts.store.releases, past=parts.store.past),
-            class_size=in_rounds.state.class_size if in_rounds else None,
-            trust=in_rounds.state.trust if in_rounds else None,
+            class_size=exchange.class_size,
+            trust=exchange.trust,
             origin=parts.identity.certificate.origin,
-            records=None if in_rounds else len(board) - len(barred),
-            board=None if in_rounds else agent.boards.board.fingerprint,
-            barred=tuple(barred),
+            records=exchange.records,
+            board=agent.exchange.digest,
+            barred=exchange.blocked,
             neighbours=tuple(
                 NeighbourStatus(
                     **asdict(one),
-                    suspect=one.name in agent.suspects if in_rounds else None,
-                    accepted=one.name in agent.accepted if in_rounds else None,
-                    late=agent.late[one.name] if in_rounds else None,
+                    suspect=_in(one.name, exchange.suspects),
+                    accepted=_in(one.name, exchange.accepted),
+                    late=None if exchange.late is None else exchange.late[one.name],
+                    vouched_for=exchange.introduced.get(one.name, 0),
                 )
                 for one in parts.neighbourhood.acquaintances()
             ),
             troubles=tuple(self.troubles()),
         )
 
-    def _observe(self, samples: Sequence[float]) -> "asyncio.Future[None]":
+    def _observe(
+        self, samples: Sequence[float], request: RequestId | None = None
+    ) -> "asyncio.Future[None]":
         parts = self._parts
         if isinstance(self.config.source, SyntheticSource):
             expected = "a source other than synthetic, whose noise may be repeatable"
@@ -362,9 +351,9 @@ class Node:
             raise LocalProtocolError("sample", "one for a node that has stopped", "one that runs")
         if parts.neighbourhood.unsure:
             # In an old or a lost state it would be lost too, or worse, noised twice.
-            expected = "every neighbour's word that the state is the newest: see colme status"
+            expected = "the neighbours' word that the state is the newest: see colme status"
             raise LocalProtocolError("sample", "one before that", expected)
-        return parts.driver.observe(samples)
+        return parts.driver.observe(samples, request=request)
 
     async def _start(self, undo: AsyncExitStack) -> None:
         config = self.config
@@ -374,9 +363,9 @@ class Node:
         pins = {one.name: one.certificate for one in config.neighbours}
         trust = Trust(identity, config.identity, pins)
         settings = signing_settings(config, trust)
-        noise = make_noise(config.source, settings)
+        noise = self._noise or make_noise(config.source, settings)
 
-        store = Store.open(config.state, settings)
+        store = self._disk(config.state, settings)
         undo.callback(store.close)
         if self._state_lost:
             require_empty(store)
@@ -395,27 +384,38 @@ class Node:
         peers = Contact.all_of(config, store.standings)
         neighbourhood = Neighbourhood(
             config,
-            trust,
+            self._make_transport(config, trust),
             peers,
-            Admission(Agreement.of(config.agreed)),
+            Admission(Agreement.of(config.agreed), boot=self._random.getrandbits(64)),
             store,
             metrics,
             state_lost=self._state_lost,
             told_nothing_since=self._told_nothing_since,
             fail=self._fail,
+            log=log,
+            random=self._random,
         )
-        driver = neighbourhood.driver = make_driver(
-            config,
+        source, roster = config.source, config.origins.roster
+        supply = Synthetic(source).samples if isinstance(source, SyntheticSource) else None
+        driver = neighbourhood.driver = Driver(
             settings,
             store,
             peers,
+            policy=Policy(
+                limit=config.origins.behind,
+                allowlist=None if roster is None else frozenset(roster),
+            ),
+            pace=make_pace(config),
+            state_lost=self._state_lost,
             noise=noise,
+            supply=supply,
             post=neighbourhood.post,
             greet=neighbourhood.greet,
-            state_lost=self._state_lost,
+            clock=self._clock,
+            random=self._random,
             metrics=metrics,
-            clock_jumped=self._clock_jumped,
             fail=self._fail,
+            marks=noise_mark(config, store),
         )
         intake = Intake(driver, neighbourhood, store, log)
         self._left = False
@@ -454,15 +454,16 @@ class Node:
         self._parts.metrics.sample_refused(Reason.INVALID_VALUE)
         self._parts.log.warning("line is no sample", why=reason, line=line)
 
-    def _clock_jumped(self, seconds: float) -> None:
-        self._parts.metrics.clock_jumped()
-        self._parts.log.warning("the clock jumped", seconds=round(seconds, 3))
-
     def _fail(self, error: BaseException) -> None:
         """Send nothing more; whoever waits for the node is told why."""
         self._parts.driver.stop()
         self._parts.neighbourhood.fall_silent()
-        self._parts.log.error("stopping", kind=type(error).__name__, why=str(error))
+        kind, log = type(error).__name__, self._parts.log
+        if not isinstance(error, ColmeError):
+            # Where, but not the error's text: it may quote a sample.
+            log = log.bind(trace="".join(format_tb(error.__traceback__)))
+            error = NodeError("node", kind, "no such fault: see its log for the place")
+        log.error("stopping", kind=kind, why=str(error))
         if not self._parts.failure.done():
             self._parts.failure.set_exception(error)
             self._parts.failure.exception()  # It is told to whoever asks; nobody has to.

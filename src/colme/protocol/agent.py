@@ -15,7 +15,8 @@ from typing import Any, Self, get_args
 
 from colme.errors import ConfigError, LocalProtocolError
 from colme.protocol import snapshot
-from colme.protocol.events import EVERYTHING, Effects, Estimate, Event, Observe, Part
+from colme.protocol.algorithm import Exchange
+from colme.protocol.events import EVERYTHING, Due, Effects, Estimate, Event, Observe, Part
 from colme.protocol.own_data import Counts, OwnData
 from colme.protocol.relay import BoardExchange
 from colme.protocol.rounds.exchange import Rounds
@@ -41,6 +42,9 @@ class Agent:
         agent = cls(settings)
         stored = snapshot.load(data, settings, exchange=type(agent._exchange.state))
         agent._own.stream = stored.stream
+        if stored.stream.count == 0:
+            # Nothing of it is anywhere: what was lost before it may have had a higher one.
+            stored.stream.incarnation = max(stored.stream.incarnation, settings.incarnation)
         agent._exchange.resume(stored.exchange)
         return agent
 
@@ -74,10 +78,26 @@ class Agent:
         agent._own.stream.declared = after.profile.sigma2
         return agent
 
-    def snapshot(self, parts: Collection[Part] = EVERYTHING) -> dict[str, Any]:
-        """These parts of the state as plain data, fit for JSON; by default all of it."""
-        held = {Part.STREAM: self._own.stream, Part.EXCHANGE: self._exchange.state}
+    def snapshot(
+        self, parts: Collection[Part] = EVERYTHING, *, entries: bool = True
+    ) -> dict[str, Any]:
+        """Return parts of the state as plain data, fit for JSON.
+
+        Parameters
+        ----------
+        parts
+            By default all of it.
+        entries
+            Whether the exchange has all its entries, or what is left if they are stored apart.
+        """
+        exchange = self._exchange.state if entries else self._exchange.rest
+        held = {Part.STREAM: self._own.stream, Part.EXCHANGE: exchange}
         return snapshot.dump(self.settings, {part: held[part] for part in Part if part in parts})
+
+    @property
+    def exchange(self) -> Exchange:
+        """What it exchanges, whatever that is."""
+        return self._exchange
 
     @property
     def rounds(self) -> Rounds:
@@ -174,12 +194,41 @@ class Agent:
         """Feed one sample."""
         return self.step(Observe(value))
 
-    def step(self, event: Event) -> Effects:
-        """Take one event and return the work it asks for."""
+    @property
+    def wake_at(self) -> float | None:
+        """When to look at `due` again though nothing comes; None if there is no such time."""
+        return self._exchange.wake_at
+
+    def due(self, now: float) -> Due | None:
+        """Return the event that it wants at this time, if any; its `Begin` lacks the noise."""
+        return self._exchange.due(now)
+
+    def step(self, event: Event, now: float = 0.0) -> Effects:
+        """Take one event and return the work it asks for.
+
+        Parameters
+        ----------
+        event
+            One of `colme.protocol.events`.
+        now
+            Seconds of a clock that never jumps. Only an agent that got a `Start` needs it.
+
+        Returns
+        -------
+        Effects
+            What to store, then to send.
+
+        Raises
+        ------
+        LocalProtocolError
+            If the event is illegal now: a mistake of the caller.
+        RemoteProtocolError
+            If a neighbour sent what it must not send.
+        """
         if isinstance(event, Observe):
             self._own.observe(event.value)
             return Effects(persist=frozenset({Part.STREAM}))
         if not isinstance(event, Event):
             kinds = ", ".join(kind.__name__ for kind in get_args(Event))
-            raise LocalProtocolError("event", event, f"one of {kinds}")
-        return self._exchange.step(event)
+            raise LocalProtocolError("event", type(event).__name__, f"one of {kinds}")
+        return self._exchange.step(event, now)

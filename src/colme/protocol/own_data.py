@@ -53,6 +53,13 @@ class OwnData:
         self.stream.observe(value, self.profile, self.schedule)
 
     @property
+    def mean(self) -> float:
+        """X-bar: exact, for the owner alone, and never sent."""
+        lo, hi = self.profile.bounds
+        # All samples lie within the bounds, but a rounded sum of them may not.
+        return min(max(self.stream.total / self.stream.count, lo), hi)
+
+    @property
     def scales(self) -> tuple[float, ...]:
         """Of the discrete Laplace draws for one block: its sum's and, with squares, theirs."""
         one = (self.profile.lattice_scale, self.profile.square_lattice_scale)

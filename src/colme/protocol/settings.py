@@ -19,7 +19,7 @@ class Settings:
     profile: Profile
     algorithm: Algorithm
     identity: BoardIdentity | None = field(default=None, compare=False)
-    """Signs what is passed on beyond the neighbours; without one, as in a single process."""
+    """Signs what is passed on beyond the neighbours: needed where the algorithm relays."""
     incarnation: int = 0
     """Of a new state: higher than that of any state that was lost."""
 
@@ -31,6 +31,7 @@ class Settings:
         profile: Profile,
         *,
         release_squares: bool = True,
+        identity: BoardIdentity | None = None,
     ) -> Self:
         """With the algorithm that is recommended; without squares all variances must be known."""
         from colme.algorithms import named  # it knows those that are no part of the pure machine
@@ -40,11 +41,21 @@ class Settings:
             neighbours=neighbours,
             profile=profile,
             algorithm=named("recommended", release_squares=release_squares),
+            identity=identity,
         )
 
     @property
     def signs_as(self) -> BoardIdentity:
-        """Who it is to those who are not its neighbours."""
+        """Who it is to those who are not its neighbours.
+
+        Without an identity only where nothing is signed: anybody can make signatures in a name.
+        """
+        if self.identity is None and self.algorithm.signs:
+            expected = (
+                "who signs the records: an Ed25519 identity (colme.signing), or, where all agents "
+                "are in one process, InProcess(name) (colme.protocol.board.identity)"
+            )
+            raise ConfigError("identity", "none", expected)
         return self.identity or InProcess(self.name)
 
     @property

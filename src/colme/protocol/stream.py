@@ -72,15 +72,10 @@ class Stream:
     incarnation: int = 0
     """Which life of its owner this is: a state that was lost is followed by one with a higher."""
 
-    @property
-    def mean(self) -> float:
-        """X-bar: exact, for the owner alone."""
-        return self.total / self.count
-
     def observe(self, value: float, profile: Profile, schedule: ReleaseSchedule) -> None:
         """Take in a sample, clamped to the bounds (and counted as such) where it lies outside."""
         if not is_finite_number(value):
-            raise SampleError("sample", value, "a finite number")
+            raise SampleError("sample", type(value).__name__, "a finite number")
         lo, hi = profile.bounds
         x = min(max(float(value), lo), hi)
         if self.count == 0:

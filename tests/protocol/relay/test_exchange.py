@@ -14,7 +14,7 @@ from colme.protocol.board.board import Page
 from colme.protocol.board.identity import InProcess
 from colme.protocol.board.messages import DigestMessage, RecordsMessage
 from colme.protocol.board.record import Proof
-from colme.protocol.events import EVERYTHING, Begin, Deadline, Observe, Part, Returned
+from colme.protocol.events import EVERYTHING, Begin, Observe, Part, Returned
 from colme.protocol.messages import ConsensusMessage
 from colme.protocol.relay import BoardExchange
 from support.boards import (
@@ -154,7 +154,6 @@ class TestRefused:
     @pytest.mark.parametrize(
         ("event", "kind", "field"),
         [
-            (Deadline(), LocalProtocolError, "event"),
             (Observe(0.5), LocalProtocolError, "event"),
             (Begin(1, ()), LocalProtocolError, "round"),
             (Begin(2**62 + 1, ()), LocalProtocolError, "round"),
@@ -212,7 +211,7 @@ def test_the_answer_rests_on_the_own_data_and_all_records() -> None:
     mine, own = released(me, 3, 25), own_of(me)
     liar = Proof.from_pair(written("liar", mean=0.1), written("liar", mean=0.2))
     me.step(heard("a", RecordsMessage((written("a"), liar))))
-    own.stream.mean, own.stream.count = 0.3, 11
+    own.mean, own.stream.count = 0.3, 11
     assert me.estimate().value == 0.3
     evidence = algorithm.evidence
     assert (evidence.round, evidence.own_mean, evidence.own_count) == (3, 0.3, 11)
@@ -224,7 +223,7 @@ def test_the_answer_rests_on_the_own_data_and_all_records() -> None:
 def test_an_answer_starts_from_what_the_last_one_learned() -> None:
     own, algorithm = Releases(), Answers()
     me = exchange("me", ["a"], own=own, algorithm=algorithm)
-    own.stream.mean, own.stream.count = 0.3, 11
+    own.mean, own.stream.count = 0.3, 11
     started_from = []
     for _ in range(3):
         me.estimate()

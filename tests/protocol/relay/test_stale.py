@@ -1,11 +1,13 @@
 """A state that is an old one must not release again, and what is stored is what it goes on from."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from colme.errors import (
     LocalProtocolError,
+    RemoteProtocolError,
     SnapshotError,
     StaleStateError,
 )
@@ -16,7 +18,7 @@ from colme.protocol.board.board import LAST_ORIGIN, Head, Page
 from colme.protocol.board.identity import InProcess
 from colme.protocol.board.messages import DigestMessage, RecordsMessage
 from colme.protocol.board.record import Proof
-from colme.protocol.events import EVERYTHING, Begin, Part
+from colme.protocol.events import EVERYTHING, Begin, Deadline, Part
 from colme.protocol.relay import BoardExchange, BoardState
 from support.boards import (
     NOTHING_HELD,
@@ -92,8 +94,59 @@ class TestStale:
         assert released(me, 3, 27).order == (0, 3)
 
 
+class TestOtherReleases:
+    """A backup that went on has released other records under the same numbers."""
+
+    def three_released(self) -> BoardExchange:
+        me = exchange("me", ["a"])
+        for number in (1, 2, 3):
+            released(me, number, 24 + number)
+        return me
+
+    def test_an_older_one_that_it_did_not_release_stops_it(self) -> None:
+        me = self.three_released()
+        own = own_of(me)
+        effects = me.step(heard("a", RecordsMessage((written("me", sequence=2, mean=0.9),))))
+        assert effects.persist == EVERYTHING - {Part.STREAM}
+        own.due = 1
+        for one in (me, exchange("me", ["a"], own=own)):
+            one.resume(through_json(me.state))
+            one.step(heard("a", NOTHING_HELD))
+            with refused(StaleStateError, "state"):
+                one.step(Begin(4, (7,)))
+            assert own.stream.blocks == 3, "no noise is spent"
+
+    def test_one_of_a_number_that_it_skipped_stops_it(self) -> None:
+        """It released three blocks in one tick, under the number of the last."""
+        own = Releases(due=3)
+        me = exchange("me", ["a"], own=own)
+        me.step(Begin(1, (25, 26, 27)))
+        me.step(heard("a", RecordsMessage((written("me", sequence=1),))))
+        own.due = 1
+        with refused(StaleStateError, "state"):
+            me.step(Begin(2, (7,)))
+
+    def test_what_it_released_before_a_restart_does_not(self) -> None:
+        me = self.three_released()
+        own = own_of(me)
+        second = written("me", sequence=2, mean=0.26)
+        again = exchange("me", ["a"], own=own)
+        again.resume(through_json(me.state))
+        assert again.fingerprints["0.2"] == Head.of(second).fingerprint.hex()
+        again.step(heard("a", RecordsMessage((second,))))
+        again.step(heard("a", NOTHING_HELD))
+        assert released(again, 4, 28).order == (0, 4)
+
+    def test_one_that_it_never_numbered_or_signed_does_not(self) -> None:
+        me = self.three_released()
+        forged = replace(written("me", sequence=2, mean=0.9), signature=bytes(64))
+        with pytest.raises(RemoteProtocolError):
+            me.step(heard("a", RecordsMessage((forged,))))
+        assert released(me, 4, 28).order == (0, 4)
+
+
 class TestAsking:
-    """A stored state may be an old one: it releases nothing before a neighbour has told."""
+    """A stored state may be an old one: it releases nothing before its neighbours have told."""
 
     def restored(self) -> BoardExchange:
         """After one block, with another one due."""
@@ -117,18 +170,28 @@ class TestAsking:
         assert [type(message) for _, message in effects.send] == [DigestMessage] * 2
         assert (own_of(me).stream.blocks, own_of(me).due) == (1, 1)
 
-    def test_any_that_knows_nothing_newer_lets_it_go_on(self) -> None:
+    def test_it_goes_on_once_all_have_answered_that_they_know_nothing_newer(self) -> None:
         held = Head.of(written("me", mean=0.25))
         for told in (self.page(held), self.page(held, last="0" * 32), self.page(), NOTHING_HELD):
             me = self.restored()
             me.step(heard("b", told))
+            assert me.draws_due == (), "a may know more than b"
+            me.step(heard("a", told))
             assert len(me.draws_due) == 1
             assert released(me, 2, 26).order == (0, 2)
 
-    def test_what_tells_nothing_of_mine_does_not(self) -> None:
+    def test_a_neighbour_that_is_away_is_waited_for_until_the_deadline(self) -> None:
+        me = self.restored()
+        me.step(Deadline())
+        assert me.draws_due == (), "one at least must have answered"
+        me.step(heard("b", NOTHING_HELD))
+        assert len(me.draws_due) == 1
+
+    def test_what_tells_nothing_of_mine_is_no_answer(self) -> None:
         newer = Head.of(written("me", sequence=2))
         for told in (self.page(newer), self.page(last="0" * 32)):
             me = self.restored()
+            me.step(Deadline())
             me.step(heard("b", told))
             assert me.draws_due == ()
 
@@ -172,10 +235,13 @@ class TestStored:
         me = exchange("me", ["a", "b"])
         released(me, 1, 25)
         liar = Proof.from_pair(written("liar", mean=0.1), written("liar", mean=0.2))
-        me.step(heard("a", RecordsMessage((written("far away"), liar))))
+        me.step(heard("a", RecordsMessage((written("by a alone"),))))
+        me.step(heard("b", RecordsMessage((written("far away"), liar))))
+        kept = me.state
+        del kept.entries[written("by a alone").origin], kept.via[written("by a alone").origin]
         again = exchange("me", ["b", "c"], own=own_of(me))
         again.resume(through_json(me.state))
-        assert again.state == me.state
+        assert again.state == kept, "what a alone introduced goes with it"
         effects = again.step(Begin(2, ()))
         (page,) = again.board.pages()
         digest = DigestMessage(page=page, answer=False)

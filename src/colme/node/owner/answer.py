@@ -10,11 +10,10 @@ from dataclasses import dataclass, replace
 from time import time
 from typing import TYPE_CHECKING, assert_never
 
-from colme.node.boards import BoardsDriver
-from colme.node.driving import AgentDriver
+from colme.node.driver import Driver
 from colme.node.owner.status import Answer
 from colme.protocol.agent import Agent
-from colme.protocol.relay import Evidence
+from colme.protocol.relay import BoardExchange, Evidence
 from colme.relay import Relay
 from colme.rules.release import Profile
 
@@ -128,7 +127,7 @@ class _Kept:
 class Answering:
     """Of one node. With a board it takes milliseconds to a second: in a thread, one at a time."""
 
-    def __init__(self, driver: AgentDriver) -> None:
+    def __init__(self, driver: Driver) -> None:
         self._driver = driver
         self._kept: _Kept | None = None
         self._learned: object = None
@@ -138,7 +137,7 @@ class Answering:
     async def answer(self) -> Answer:
         """The latest; a LocalProtocolError while there is no sample."""
         driver = self._driver
-        if not isinstance(driver, BoardsDriver):
+        if not isinstance(driver.agent.exchange, BoardExchange):
             return answer_in_rounds(driver.agent)
         driver.agent.require_sample()
         async with self._one_at_a_time:
@@ -148,7 +147,7 @@ class Answering:
         age = None if kept.oldest is None else max(0.0, time() - kept.oldest)
         return replace(kept.answer, oldest=age)
 
-    async def _computed(self, driver: BoardsDriver) -> _Kept:
+    async def _computed(self, driver: Driver) -> _Kept:
         # All of one moment: the board goes on while it is computed.
         made_of, evidence, came = driver.version, driver.agent.boards.evidence, driver.arrivals
         settings = driver.agent.settings

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
+from hashlib import sha256
 from math import isfinite
 from traceback import format_tb
 from typing import Any, Protocol
@@ -31,6 +32,7 @@ from colme.node.metrics import Metrics
 from colme.node.owner.gate import Gate, LocalOnly, Sessions, refusal
 from colme.node.owner.page import OwnerPage, body_of
 from colme.node.owner.status import Answer, Status
+from colme.node.state import RequestId
 from colme.node.wire.codec import Reason
 
 
@@ -80,6 +82,19 @@ def numbers(values: list[object]) -> list[float]:
             raise SampleError(f"samples[{place}]", type(value).__name__, "a finite number")
         samples.append(value)
     return samples
+
+
+KEY = "Idempotency-Key"
+LONGEST_KEY = 200
+
+
+def request_of(key: str | None, body: bytes) -> RequestId | None:
+    """What tells a request from others, its retry excepted; None without a key."""
+    if key is None:
+        return None
+    if not 1 <= len(key) <= LONGEST_KEY:
+        raise SampleError(KEY, f"{len(key)} characters", f"1 to {LONGEST_KEY} characters")
+    return RequestId(key, sha256(body).digest())
 
 
 REQUEST_SECONDS = 10.0
@@ -197,9 +212,10 @@ class Owned(Protocol):
     async def estimate(self) -> Answer:
         """The latest; a LocalProtocolError while there is no sample."""
 
-    async def take(self, samples: Sequence[float]) -> None:
+    async def take(self, samples: Sequence[float], request: RequestId | None = None) -> None:
         """Take in all samples or none; returns once they are durable.
 
+        Those of a `request` that came before are not taken in a second time.
         SampleError: a value is bad. StoreError: the disk fails. LocalProtocolError: this node takes
         no samples from outside.
         """
@@ -256,7 +272,7 @@ class _Routes:
             values = lines_of(body) if kind == "text/plain" else json_of(body)
         with self._counting(Reason.INVALID_VALUE):
             samples = numbers(values)
-        await self.owned.take(samples)
+            await self.owned.take(samples, request_of(request.headers.get(KEY), body))
         return JSONResponse({"taken": len(samples)})
 
     async def status(self, _request: Request) -> Response:

@@ -14,6 +14,7 @@ from colme.network import NoiseSource
 from colme.node import config
 from colme.node.samples.lines import Portion, Prefix, SampleReader, TellRefused
 from colme.node.state import seal_of
+from colme.node.thread import CallThread
 from colme.privacy.mechanism import LARGEST_SECURE_SCALE, SecureLaplace, SeededLaplace
 from colme.protocol.agent import Agent
 from colme.protocol.settings import Settings
@@ -92,13 +93,12 @@ class StdinFeed:
         try:
             loop.add_reader(self._descriptor, ready.set)
         except PermissionError:
-            # A regular file can't be waited for and need not be: it is always ready.
-            await asyncio.sleep(0)
-        else:
-            try:
-                await ready.wait()
-            finally:
-                loop.remove_reader(self._descriptor)
+            # A regular file can't be waited for: it is always ready, but its disk may not be.
+            return await asyncio.to_thread(os.read, self._descriptor, CHUNK)
+        try:
+            await ready.wait()
+        finally:
+            loop.remove_reader(self._descriptor)
         return os.read(self._descriptor, CHUNK)
 
 
@@ -124,18 +124,21 @@ class FileFeed:
         self._mark = marks.get(self._key, 0)
         self._seal = marks.get(seal_of(self._key))
         self._begun = self._mark > 0
+        self._file: BinaryIO | None = None
 
     async def run(self, take: Take) -> None:
         """Hand over the lines after the mark, and those still to come."""
-        with await self._opened() as file:
-            await self._resume(file, take)
+        # A disk, above all one behind a network, may let a reader wait: the node goes on meanwhile.
+        thread = CallThread("samples")
+        try:
+            await self._open(thread)
+            await self._resume(thread, take)
             while True:
-                chunk = self._read(file, CHUNK)
-                if not chunk:
-                    self._require_same(file)
-                self._require_unchanged(file)
+                chunk = await thread.reach(self._next_chunk)
                 await self._hand_over(chunk, take)
                 await asyncio.sleep(0 if chunk else self._poll)
+        finally:
+            thread.end(self._close)
 
     async def _hand_over(self, chunk: bytes, take: Take) -> None:
         start = self._read_so_far.size
@@ -156,24 +159,22 @@ class FileFeed:
     def _reached(self) -> dict[str, int]:
         return {self._key: self._mark, seal_of(self._key): self._read_so_far.seal}
 
-    async def _opened(self) -> BinaryIO:
+    async def _open(self, thread: CallThread) -> None:
         told = False
-        while True:
+        while self._file is None:
             try:
-                return regular_file(self._path)
+                await thread.reach(self._find)
             except FileNotFoundError:
                 if not told:
                     self._refused("file not there yet", 0)
                     told = True
                 await asyncio.sleep(self._poll)
 
-    async def _resume(self, file: BinaryIO, take: Take) -> None:
-        while file.tell() < self._mark:
-            self._require_same(file, self._mark)
-            piece = self._read(file, min(CHUNK, self._mark - file.tell()))
+    async def _resume(self, thread: CallThread, take: Take) -> None:
+        while self._read_so_far.size < self._mark:
+            piece = await thread.reach(self._next_of_before)
             self._read_so_far.add(piece)
             self._reader.skip(piece)
-            await asyncio.sleep(0)
         if self._reader.is_inside_a_line:
             raise self._changed("other lines than before")
         if self._seal is not None and self._read_so_far.ends_where(self._seal):
@@ -183,22 +184,44 @@ class FileFeed:
             # Of an earlier version, or begun after the lines that were there: taken as it is, once.
             await take([], self._reached)
 
-    def _require_unchanged(self, file: BinaryIO) -> None:
+    # What follows runs in the feed's own thread, while the event loop waits for its result.
+
+    def _find(self) -> None:
+        self._file = regular_file(self._path)
+
+    def _close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def _next_chunk(self) -> bytes:
+        chunk = self._read(CHUNK)
+        if not chunk:
+            self._require_same()
+        self._require_unchanged()
+        return chunk
+
+    def _next_of_before(self) -> bytes:
+        self._require_same(self._mark)
+        return self._read(min(CHUNK, self._mark - self._read_so_far.size))
+
+    def _require_unchanged(self) -> None:
         """A file that is written anew keeps its name and may grow: its new lines are elsewhere.
 
         Looked at after reading on: whoever writes anew comes by here first.
         """
-        place, tail = file.tell(), self._read_so_far.tail
-        file.seek(self._read_so_far.size - len(tail))
-        found = self._read(file, len(tail))
-        file.seek(place)
+        assert self._file is not None
+        place, tail = self._file.tell(), self._read_so_far.tail
+        self._file.seek(self._read_so_far.size - len(tail))
+        found = self._read(len(tail))
+        self._file.seek(place)
         if found != tail:
             raise self._changed("other lines than before")
 
-    def _require_same(self, file: BinaryIO, read: int = 0) -> None:
+    def _require_same(self, read: int = 0) -> None:
         """What was read must be there still: else samples could come a second time."""
-        opened = os.fstat(file.fileno())
-        if opened.st_size < max(read, file.tell()):
+        assert self._file is not None
+        opened = os.fstat(self._file.fileno())
+        if opened.st_size < max(read, self._file.tell()):
             raise self._changed("shorter than before")
         try:
             named = os.stat(self._path)
@@ -209,9 +232,10 @@ class FileFeed:
         if not os.path.samestat(opened, named):
             raise self._changed("another file than before")
 
-    def _read(self, file: BinaryIO, size: int) -> bytes:
+    def _read(self, size: int) -> bytes:
+        assert self._file is not None
         try:
-            return file.read(size)
+            return self._file.read(size)
         except OSError as error:
             raise self._changed(f"which can't be read ({error.strerror})") from None
 

@@ -5,14 +5,16 @@ from colme.node.state.copies import backup, newest_instead, replaced_in, restore
 from colme.node.state.overview import Overview
 from colme.node.state.promise import require_promise
 from colme.node.state.store import Commit, Store
-from colme.node.state.stored import REPEATABLE, Kept, is_seal, seal_of, to_json
+from colme.node.state.stored import BATCHES, REPEATABLE, Kept, RequestId, is_seal, seal_of, to_json
 
 __all__ = [
+    "BATCHES",
     "REPEATABLE",
     "Change",
     "Commit",
     "Kept",
     "Overview",
+    "RequestId",
     "Store",
     "backup",
     "change",

@@ -12,7 +12,7 @@ from colme.errors import StoreError
 from colme.node import files
 
 FILE = "state.sqlite"
-SCHEMA = 3
+SCHEMA = 4
 """Of the tables; `upgrades` brings up those of earlier versions."""
 APPLICATION = 0x636F6C6D
 """Marks the file as colme's ("colm")."""
@@ -60,6 +60,9 @@ _TABLES = (
         at REAL NOT NULL
     )
     """,
+    # Requests whose samples are in, the newest with the largest number: see `RequestId`.
+    "CREATE TABLE request "
+    "(number INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, digest BLOB NOT NULL)",
     "CREATE TABLE proof (one INTEGER PRIMARY KEY CHECK (one = 1), bytes BLOB)",
     "INSERT INTO boot (one) VALUES (1)",
     "INSERT INTO proof (one) VALUES (1)",

@@ -6,7 +6,15 @@ from pathlib import Path
 from typing import Self
 
 from colme.node.state import database
-from colme.node.state.stored import REPEATABLE, Progress, Stored, is_seal, last_entries, read
+from colme.node.state.stored import (
+    BATCHES,
+    REPEATABLE,
+    Progress,
+    Stored,
+    is_seal,
+    last_entries,
+    read,
+)
 from colme.node.state.upgrades import to_read
 from colme.node.wire.codec import Standing, release_in
 from colme.privacy.ledger import Entry, Ledger, Past
@@ -24,11 +32,12 @@ class Sent:
 
 
 def _sent(stored: Stored) -> Release | Sent | None:
-    if stored.released is None:
-        return None
     if (stored.snapshot or {}).get("algorithm") in (None, *OF_ROUNDS):
-        return release_in(stored.released)
-    record = Record.from_bytes(stored.released)
+        return None if stored.released is None else release_in(stored.released)
+    mine = stored.entries.get(stored.origin or "")
+    if mine is None:
+        return None
+    record = Record.from_bytes(mine.content)
     return Sent(count=record.count, mean=record.mean)
 
 
@@ -100,7 +109,7 @@ class Overview:
             marks={
                 name: mark
                 for name, mark in stored.marks.items()
-                if name != REPEATABLE and not is_seal(name)
+                if name not in (REPEATABLE, BATCHES) and not is_seal(name)
             },
             repeatable=bool(stored.marks.get(REPEATABLE)),
         )

@@ -4,17 +4,13 @@ Samples, noise, the bytes to send and the agent's snapshot go into one transacti
 sent before it is on disk: to noise the same samples again, after a crash, would leak.
 """
 
-import asyncio
 import sqlite3
-from collections.abc import Callable, Collection, Mapping
-from concurrent.futures import Future
-from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
-from queue import SimpleQueue
-from threading import Thread
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 from colme.errors import (
     LedgerError,
@@ -27,75 +23,25 @@ from colme.node.state import database
 from colme.node.state.copies import require_no_loss
 from colme.node.state.database import Lock
 from colme.node.state.promise import origin_of, require_own
-from colme.node.state.stored import Kept, Progress, Stored, read, rows_of, to_json, write_rows
+from colme.node.state.stored import (
+    Kept,
+    Progress,
+    RequestId,
+    Stored,
+    read,
+    rows_of,
+    to_json,
+    write_rows,
+)
 from colme.node.state.upgrades import is_current, upgrade
+from colme.node.thread import CallThread
 from colme.node.wire.codec import Standing
-from colme.privacy.ledger import Entry, Past, require_next
+from colme.privacy.ledger import Entry, require_next
 from colme.protocol.events import EVERYTHING
 from colme.protocol.settings import Settings
 
-Result = TypeVar("Result")
-
-
-class Lane:
-    """A thread that makes one call after another, cheaper to reach than an executor's.
-
-    Calls are made in the order in which they were asked for.
-    """
-
-    def __init__(self, name: str) -> None:
-        self._calls: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
-        self._thread = Thread(target=self._run, name=name, daemon=True)
-        self._thread.start()
-
-    def call(self, work: Callable[[], Result]) -> Result:
-        """Make a call and wait for it."""
-        future: Future[Result] = Future()
-        self._calls.put(lambda: _settle(future, *_outcome(work)))
-        return future.result()
-
-    async def reach(self, work: Callable[[], Result]) -> Result:
-        """Make a call and await it. Whoever stops waiting does not stop the call."""
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[Result] = loop.create_future()
-
-        def make_call() -> None:
-            outcome = _outcome(work)
-            with suppress(RuntimeError):  # The loop is closed: nobody waits any more.
-                loop.call_soon_threadsafe(_settle, future, *outcome)
-
-        self._calls.put(make_call)
-        return await future
-
-    def close(self) -> None:
-        """End the thread, once it has made the calls asked for so far."""
-        self._calls.put(None)
-        self._thread.join()
-
-    def _run(self) -> None:
-        while (make_call := self._calls.get()) is not None:
-            make_call()
-
-
-def _outcome(work: Callable[[], Result]) -> tuple[Result | None, BaseException | None]:
-    try:
-        return work(), None
-    except BaseException as error:
-        # Not lost: it is raised again where the call is awaited.
-        return None, error
-
-
-def _settle(
-    future: Future[Any] | asyncio.Future[Any], result: Any, error: BaseException | None
-) -> None:
-    if future.cancelled():
-        return
-    if error is None:
-        future.set_result(result)
-    else:
-        future.set_exception(error)
-
-
+MOST_REQUESTS = 1000
+"""That are remembered: more than any client has under way when it tries again."""
 PROOF_BYTES = 2**16
 """More than a commit writes, so that what has room for it has room for a commit."""
 
@@ -121,48 +67,28 @@ class Commit:
     """Of the board, those that changed, by origin."""
     dropped: Collection[str] = ()
     """Origins that have no room on the board any more."""
+    fingerprints: Mapping[str, str] = field(default_factory=dict)
+    """All fingerprints of own records; empty if nothing was added."""
+    requests: Collection[RequestId] = ()
+    """Those whose samples are in this commit: stored with them, or a retry would double them."""
 
 
-class Store:
+class Store(Stored):
     """The state of one node, in a folder of its own, which no other process may change meanwhile.
 
     The attributes are as last stored. Everything that touches the file runs in one thread.
     """
-
-    epoch: int
-    """Of this start of the node: no other start had it."""
-    floor: int
-    """The round below which this node must not begin."""
-    incarnation: int
-    """Of an agent that begins in this state: higher than of any that has begun before."""
-    from_backup: bool
-    """Whether the state is a restored backup, which may be older than what was sent."""
-    snapshot: dict[str, Any] | None
-    """All parts of it, however few the last commit had."""
-    released: bytes | None
-    told: dict[str, int]
-    """The last round that each neighbour may have heard of."""
-    standings: dict[str, Standing]
-    marks: dict[str, int]
-    entries: dict[str, Kept]
-    """The board, by origin."""
-    past: tuple[Past, ...]
-    """Promises that held before this one, for samples of then."""
-    covered: int
-    """The last sample of the present promise that the ledger lists as noised."""
-    releases: int
-    """How many entries the ledger has for it."""
 
     @property
     def folder(self) -> Path:
         """Where it is."""
         return self._path.parent
 
-    def __init__(self, folder: Path, settings: Settings, lane: Lane) -> None:
+    def __init__(self, folder: Path, settings: Settings, thread: CallThread) -> None:
         self._path = folder / database.FILE
         self._settings = settings
-        self._lane = lane
-        self._connection = lane.call(self._begin)
+        self._thread = thread
+        self._connection = thread.call(self._begin)
         self._to_close = ExitStack()
         self._open = True
 
@@ -175,17 +101,17 @@ class Store:
         database.make_private_folder(folder)
         with ExitStack() as undo:
             undo.callback(Lock.take(folder).release)
-            lane = Lane(f"state of {settings.name}")
-            undo.callback(lane.close)
-            store = cls(folder, settings, lane)
-            undo.callback(lane.call, lambda: store._connection.close())
+            thread = CallThread(f"state of {settings.name}")
+            undo.callback(thread.close)
+            store = cls(folder, settings, thread)
+            undo.callback(thread.call, lambda: store._connection.close())
             store._to_close = undo.pop_all()
         return store
 
     @property
     def taken(self) -> int:
         """How many samples it has ever taken in, under whatever promise."""
-        return self._base + Progress.of(self.snapshot).taken
+        return self.base + Progress.of(self.snapshot).taken
 
     async def commit(self, commit: Commit) -> None:
         """Return once it is on disk; after an error, nothing of it is stored.
@@ -200,15 +126,15 @@ class Store:
 
     async def confirmed(self) -> None:
         """The neighbours vouch that the state is the newest: it is no mere backup any more."""
-        await self._reach(self._confirm)
+        await self._reach(partial(self._set, "meta", from_backup=False))
 
     async def adopt_loss(self, epoch: int, round: int) -> None:  # noqa: A002 (the paper's word)
         """Begin after what the neighbours remember of a state that was lost."""
-        await self._reach(partial(self._begin_after, Standing(epoch=epoch, round=round)))
+        await self._reach(partial(self._begin_after, epoch=epoch + 1, floor=round))
 
     async def begin_incarnation(self, number: int) -> None:
         """Of a state that has nothing yet: what was lost before it had lower ones."""
-        await self._reach(partial(self._begin_incarnation, number))
+        await self._reach(partial(self._begin_after, incarnation=number))
 
     def close(self) -> None:
         """Let another process have the state."""
@@ -218,7 +144,7 @@ class Store:
     async def _reach(self, work: Callable[[], None]) -> None:
         if not self._open:
             raise StoreError("state", f"{self._path}: closed", "a store that is open")
-        await self._lane.reach(work)
+        await self._thread.reach(work)
 
     # What follows runs in the store's own thread.
 
@@ -236,7 +162,37 @@ class Store:
                     origin = origin_of(self._settings)
                     connection.execute("UPDATE meta SET origin = coalesce(origin, ?)", (origin,))
                 self.epoch += 1
+                self._files = self._files_in_place()
                 return connection
+
+    def _files_in_place(self) -> dict[Path, tuple[int, int]]:
+        """Return the device and number of the state's file and of its log, if they are there."""
+        found = {}
+        for path in (self._path, self._path.with_name(f"{self._path.name}-wal")):
+            with suppress(FileNotFoundError, NotADirectoryError):
+                status = path.stat()
+                found[path] = status.st_dev, status.st_ino
+        return found
+
+    @contextmanager
+    def _change(self) -> Iterator[None]:
+        """All of it or nothing; durable when it ends, in the files that another start would open.
+
+        SQLite goes on writing into a file that was removed or replaced, and none of that is ever
+        found again: such a commit must not be acknowledged.
+        """
+        with database.in_words(self._path):
+            with database.transaction(self._connection):
+                yield
+            if self._files_in_place() == self._files:
+                return
+        seen = f"{self._path}: removed or replaced while the node ran"
+        remedy = (
+            "the file that this node has opened: what it stores now would be lost. Put the newest "
+            "state back (the folder that was moved, or colme state restore) and start again; what "
+            "was not acknowledged is not in it"
+        )
+        raise StaleStateError("state", seen, remedy)
 
     def _create(self, connection: sqlite3.Connection) -> None:
         profile = self._settings.profile
@@ -262,19 +218,8 @@ class Store:
         return stored
 
     def _adopt(self, stored: Stored) -> None:
-        self.epoch = stored.epoch
-        self.floor = stored.floor
-        self.incarnation = stored.incarnation
-        self.from_backup = stored.from_backup
-        self.snapshot = stored.snapshot
-        self.released = stored.released
-        self.told = stored.told
-        self.standings = stored.standings
-        self.marks = stored.marks
-        self.entries = stored.entries
-        self.past, self._base = stored.past, stored.base
-        self.covered = stored.covered
-        self.releases = stored.releases
+        for one in fields(Stored):
+            setattr(self, one.name, getattr(stored, one.name))
 
     def _reopen(self) -> None:
         before = Progress.of(self.snapshot)
@@ -283,7 +228,11 @@ class Store:
                 connection.execute("UPDATE proof SET bytes = randomblob(?)", (PROOF_BYTES,))
             stored = self._read(connection)
             now = Progress.of(stored.snapshot)
-            older = stored.covered < self.covered or now.round < before.round
+            older = (
+                stored.covered < self.covered
+                or now.round < before.round
+                or now.taken < before.taken
+            )
             if stored.epoch != self.epoch or older:
                 # Nothing of it is adopted: to look again must find it as old as it is.
                 raise StaleStateError(
@@ -295,23 +244,21 @@ class Store:
             self._adopt(stored)
             self._connection.close()
             self._connection = connection
+            self._files = self._files_in_place()
 
     def _write(self, commit: Commit) -> None:
         snapshot = (self.snapshot or {}) | dict(commit.snapshot)
         rows = self._parts_of(commit)
         # Else only what changed, too: a sample is to write its stream and a mark, and no more.
-        told = self.told | dict(commit.told)
-        if told != self.told:
-            rows["told"] = to_json(told)
-        standings = self.standings | dict(commit.standings)
-        if standings != self.standings:
-            rows["standings"] = _plain(standings)
-        marks = self.marks | dict(commit.marks)
-        if marks != self.marks:
-            rows["marks"] = to_json(marks)
+        changed = {}
+        for name in ("told", "standings", "marks", "fingerprints"):
+            before: dict[str, Any] = getattr(self, name)
+            if (now := before | dict(getattr(commit, name))) != before:
+                changed[name] = now
+                rows[name] = _plain(now) if name == "standings" else to_json(now)
         if commit.released is not None:
             rows["released"] = commit.released
-        with database.in_words(self._path), database.transaction(self._connection):
+        with self._change():
             covered = self._list(commit.entry)
             # Of the whole, whichever parts came: what is released is what the ledger lists.
             noised = Progress.of(snapshot).released
@@ -320,12 +267,17 @@ class Store:
                 raise LedgerError("ledger", seen, f"{covered}, as the ledger lists")
             write_rows(self._connection, rows)
             self._post(commit)
+            self._note(commit.requests)
+        self.requests |= dict(commit.requests)
+        for key in list(self.requests)[:-MOST_REQUESTS]:
+            del self.requests[key]
         self.entries |= commit.entries
         for origin in commit.dropped:
             self.entries.pop(origin, None)
         self.snapshot = snapshot
         self.released = self.released if commit.released is None else commit.released
-        self.told, self.standings, self.marks = told, standings, marks
+        for name, now in changed.items():
+            setattr(self, name, now)
         self.covered = covered
         self.releases += commit.entry is not None
 
@@ -338,6 +290,17 @@ class Store:
         self._connection.executemany(
             "DELETE FROM entry WHERE origin = ?", [(origin,) for origin in commit.dropped]
         )
+
+    def _note(self, requests: Collection[RequestId]) -> None:
+        """Remember the requests whose samples are in, and forget the oldest ones."""
+        if requests:
+            self._connection.executemany(
+                "INSERT INTO request (key, digest) VALUES (?, ?)", requests
+            )
+            self._connection.execute(
+                "DELETE FROM request WHERE number <= (SELECT max(number) FROM request) - ?",
+                (MOST_REQUESTS,),
+            )
 
     def _parts_of(self, commit: Commit) -> dict[str, str | bytes]:
         """The rows of its snapshot, if it is whole with what is stored, and of one version."""
@@ -354,7 +317,7 @@ class Store:
     def _list(self, entry: Entry | None) -> int:
         """Add an entry to the ledger, if it goes on where the ledger ends; return its new end."""
         (last,) = self._connection.execute("SELECT max(last) FROM ledger").fetchone()
-        covered = max((last or 0) - self._base, 0)
+        covered = max((last or 0) - self.base, 0)
         if entry is None:
             return covered
         require_next(covered, entry)
@@ -362,35 +325,27 @@ class Store:
             "INSERT INTO ledger (round, first, last, blocks, epsilon) VALUES (?, ?, ?, ?, ?)",
             (
                 entry.round,
-                self._base + entry.first,
-                self._base + entry.last,
+                self.base + entry.first,
+                self.base + entry.last,
                 entry.blocks,
                 entry.epsilon,
             ),
         )
         return entry.last
 
-    def _confirm(self) -> None:
-        with database.in_words(self._path), database.transaction(self._connection):
-            self._connection.execute("UPDATE meta SET from_backup = 0")
-        self.from_backup = False
-
-    def _begin_incarnation(self, number: int) -> None:
+    def _begin_after(self, **lost: int) -> None:
+        """Begin with these numbers at least: they are above all of a state that was lost."""
         if self.taken:
             expected = "none: nothing has been lost"
             raise LocalProtocolError("state", f"{self.taken} samples", expected)
-        with database.in_words(self._path), database.transaction(self._connection):
-            self._connection.execute("UPDATE boot SET incarnation = ?", (number,))
-        self.incarnation = number
+        self._set("boot", **{name: max(getattr(self, name), lost[name]) for name in lost})
 
-    def _begin_after(self, lost: Standing) -> None:
-        if self.taken:
-            expected = "none: nothing has been lost"
-            raise LocalProtocolError("state", f"{self.taken} samples", expected)
-        epoch, floor = max(self.epoch, lost.epoch + 1), max(self.floor, lost.round)
-        with database.in_words(self._path), database.transaction(self._connection):
-            self._connection.execute("UPDATE boot SET epoch = ?, floor = ?", (epoch, floor))
-        self.epoch, self.floor = epoch, floor
+    def _set(self, table: str, **values: int) -> None:
+        with self._change():
+            names = ", ".join(f"{name} = ?" for name in values)
+            self._connection.execute(f"UPDATE {table} SET {names}", tuple(values.values()))
+        for name, value in values.items():
+            setattr(self, name, value)
 
 
 def _plain(standings: Mapping[str, Standing]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from colme.node.state.database import damaged, newer
 from colme.node.wire.codec import Standing
@@ -37,6 +37,9 @@ REPEATABLE = "repeatable noise"
 """Among the marks, of a whole state: 1 where its noise can be repeated, 0 where it can't. A state
 of 0.1.0 has it only where it can."""
 
+BATCHES = "batches of feeds"
+"""Among the marks: the batches of samples that feeds have brought, over all starts."""
+
 LAST_SAMPLE = 2**63 - 1
 """SQLite's largest number: no ledger comes to it."""
 
@@ -44,9 +47,9 @@ to_json = json.JSONEncoder(separators=(",", ":"), check_circular=False, allow_na
 """One encoder for all snapshots: there is one every round."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(eq=False, repr=False, kw_only=True)  # exact sums are in it: nothing may print them
 class Stored:
-    """The content of a state file."""
+    """The content of a state file, as it was read, or as last stored (`Store`)."""
 
     name: str
     bounds: tuple[float, float]
@@ -55,25 +58,46 @@ class Stored:
     """Whose records it writes; None where its algorithm has none."""
     created: str
     from_backup: bool
+    """Whether it is a restored backup, which may be older than what was sent."""
     epoch: int
+    """Of this start of the node: no other start had it."""
     floor: int
+    """The round below which this node must not begin."""
     incarnation: int
+    """Of an agent that begins in this state: higher than of any that has begun before."""
     snapshot: dict[str, Any] | None
+    """All parts of it; None if nothing was ever stored."""
     released: bytes | None
     told: dict[str, int]
+    """The last round that each neighbour may have heard of."""
     standings: dict[str, Standing]
     marks: dict[str, int]
     entries: dict[str, "Kept"]
     """What others have released, and this node too, by origin."""
+    fingerprints: dict[str, str]
+    """Fingerprints of own records, by number: what this state has released."""
+    requests: dict[str, bytes]
+    """The digest of each request whose samples are in, by its key, the oldest one first."""
     past: tuple[Past, ...]
+    """Promises that held before this one, for samples of then."""
     covered: int
     """The last sample of the present promise that the ledger lists, counted from its first."""
     releases: int
+    """How many entries the ledger has for it."""
 
     @property
     def base(self) -> int:
         """The last sample of the promises before this one: the ledger counts over all of them."""
         return self.past[-1].last if self.past else 0
+
+
+class RequestId(NamedTuple):
+    """A request that brings samples, so that its retry does not bring them a second time."""
+
+    key: str
+    """Chosen by the client, and the same for a retry."""
+    digest: bytes
+    """Of its body: another body under the same key is another request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,6 +231,8 @@ def _read(connection: sqlite3.Connection, path: Path) -> Stored:
                 "SELECT origin, content, via, at FROM entry"
             )
         },
+        fingerprints=json.loads(rows.get("fingerprints", "{}")),
+        requests=dict(connection.execute("SELECT key, digest FROM request ORDER BY number")),
         past=past,
         covered=covered or 0,
         releases=releases,

@@ -88,5 +88,17 @@ def _with_boards(connection: sqlite3.Connection) -> None:
     )
 
 
-UPGRADES: Mapping[int, Callable[[sqlite3.Connection], None]] = {1: _in_parts, 2: _with_boards}
+def _with_requests(connection: sqlite3.Connection) -> None:
+    """3 -> 4: a table for the requests whose samples are in."""
+    connection.execute(
+        "CREATE TABLE request "
+        "(number INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, digest BLOB NOT NULL)"
+    )
+
+
+UPGRADES: Mapping[int, Callable[[sqlite3.Connection], None]] = {
+    1: _in_parts,
+    2: _with_boards,
+    3: _with_requests,
+}
 """From each schema to the next."""

@@ -18,6 +18,8 @@ class Owed:
     """All that I hold, in short: I do not know what it has."""
     answer: bool = False
     """The same, because it asked: it will not answer again."""
+    pages: int = 0
+    """Of its digests, since the last tick."""
     _origins: dict[str, None] = field(default_factory=dict)
     """In the order in which they came."""
     _sent: dict[str, Entry] = field(default_factory=dict)

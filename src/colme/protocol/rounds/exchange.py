@@ -1,21 +1,28 @@
 """Algorithm 1 as a state machine: rounds of three exchanges."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from math import sqrt
 
-from colme.errors import LocalProtocolError, RemoteProtocolError
+from colme.errors import LocalProtocolError, Reason, RemoteProtocolError
 from colme.protocol.algorithm import Exchange
 from colme.protocol.events import (
     EVERYTHING,
     Begin,
+    ClockJumped,
     Deadline,
+    Due,
     Effects,
     Estimate,
     Event,
+    ExchangeStatus,
     Observe,
     Part,
+    Policy,
     Received,
     Returned,
+    Start,
 )
 from colme.protocol.messages import (
     LARGEST_ROUND,
@@ -26,7 +33,8 @@ from colme.protocol.messages import (
     SizeMessage,
 )
 from colme.protocol.own_data import OwnData
-from colme.protocol.rounds.state import EXCHANGE, Peer, Phase, RoundState
+from colme.protocol.rounds.pacing import Pacing
+from colme.protocol.rounds.state import EXCHANGE, SUSPECT_AFTER, Peer, Phase, RoundState
 from colme.rules.consensus import (
     AlphaSchedule,
     consensus,
@@ -40,6 +48,10 @@ from colme.rules.interval import QUANTILE
 from colme.rules.release import Release
 
 Outbox = list[tuple[str, Message]]
+
+
+def _both(one: Effects, other: Effects) -> Effects:
+    return Effects(persist=one.persist | other.persist, send=one.send + other.send)
 
 
 class Rounds(Exchange):
@@ -59,6 +71,7 @@ class Rounds(Exchange):
         # was spent, as a rule of the user's own may make it, leaves it here for the next one:
         # nothing made of that noise goes out before the noise itself is stored.
         self._owed: frozenset[Part] = frozenset()
+        self._pacing: Pacing | None = None
 
     def resume(self, state: RoundState) -> None:
         """Who stayed is remembered; a new neighbour starts as an unknown one.
@@ -111,9 +124,22 @@ class Rounds(Exchange):
         """How many messages of each neighbour came after their exchange had closed."""
         return {name: peer.late for name, peer in self.state.peers.items()}
 
+    @property
+    def status(self) -> ExchangeStatus:
+        """How the rounds are."""
+        return ExchangeStatus(
+            phase=self.state.phase.value,
+            awaited=self.awaited,
+            class_size=self.state.class_size,
+            trust=self.state.trust,
+            suspects=self.suspects,
+            accepted=self.looking_alike,
+            late=self.late,
+        )
+
     def estimate(self) -> Estimate:
         """The consensus value where I trust it, else my exact mean."""
-        state, alone = self.state, self._own.stream.mean
+        state, alone = self.state, self._own.mean
         shared = state.consensus, QUANTILE * sqrt(state.shared_variance)
         return Estimate.around(
             *(shared if state.trust else (alone, self._own.margin)),
@@ -124,22 +150,94 @@ class Rounds(Exchange):
             trust=state.trust,
         )
 
-    def step(self, event: Event) -> Effects:
+    @property
+    def is_over(self) -> bool:
+        """Whether the last round of a trial has ended."""
+        return self._pacing is not None and self._pacing.is_over
+
+    @property
+    def wake_at(self) -> float | None:
+        """When the open exchange has waited long enough, or the next round begins."""
+        return None if self._pacing is None else self._pacing.wake_at
+
+    def due(self, now: float) -> Due | None:
+        """The next round, or the end of an exchange that has waited long enough."""
+        return None if self._pacing is None else self._pacing.due(now)
+
+    def step(self, event: Event, now: float = 0.0) -> Effects:
         """Take one event of a round."""
+        pacing = self._pacing
         match event:
+            case Start():
+                self._give_up_round()
+                self._pacing = pacing = Pacing(event, self.round, now)
+                effects = Effects()
             case Begin(number, noise):
-                return self._begin(number, noise)
+                effects = self._begin_paced(pacing, number, noise, now)
             case Received(peer, message):
-                return self._receive(peer, message)
+                effects = self._receive_paced(pacing, peer, message, now)
             case Deadline():
                 if self.state.phase is Phase.IDLE:
                     raise LocalProtocolError("event", event, "a round to begin first")
-                return self._close_exchanges(at_least_one=True)
+                effects = self._close_exchanges(at_least_one=True)
             case Returned(peer):
-                self._peer(peer).returned = True
-                return Effects()
+                if pacing is None or pacing.waits_for(event, now):
+                    self._peer(peer).returned = True
+                if pacing is not None:
+                    self._follow(pacing, peer, event.round, now)
+                effects = Effects()
+            case ClockJumped(seconds):
+                if pacing is not None:
+                    pacing.jump(seconds)
+                effects = Effects()
             case Observe():
                 raise LocalProtocolError("event", "a sample", "an agent, which takes it in itself")
+            case Policy():
+                effects = Effects()  # Rounds take nothing but the neighbours' own.
+        if pacing is not None:
+            phase = self.state.phase
+            alone = self.suspects == self.state.peers.keys()
+            idle = phase is Phase.IDLE
+            pacing.watch(self.round, phase, idle=idle, alone=alone, now=now)
+        return effects
+
+    def _begin_paced(
+        self, pacing: Pacing | None, number: int, noise: tuple[int, ...], now: float
+    ) -> Effects:
+        if pacing is None:
+            return self._begin(number, noise)
+        behind = number - self.round
+        was_following, is_first = pacing.is_following, not pacing.has_begun
+        effects = self._begin(number, noise)
+        pacing.begin(number, now)
+        for name, message in pacing.held():
+            with suppress(RemoteProtocolError):  # It may be of a round that is over.
+                effects = _both(effects, self._receive(name, message))
+        missed = was_following and not is_first and behind > SUSPECT_AFTER
+        return replace(effects, hello=missed)
+
+    def _receive_paced(
+        self, pacing: Pacing | None, name: str, message: Message, now: float
+    ) -> Effects:
+        if pacing is not None and isinstance(message, RoundMessage):
+            self._peer(name)
+            self._follow(pacing, name, message.round, now)
+            if pacing.holds_messages:
+                # It may well be of the round that begins next.
+                pacing.hold(name, message)
+                return Effects()
+        return self._receive(name, message)
+
+    def _follow(self, pacing: Pacing, name: str, number: int, now: float) -> None:
+        if pacing.follow(name, number, now):
+            self._give_up_round()
+
+    def _give_up_round(self) -> None:
+        """End an open round. What it still would have sent is of no use to anybody."""
+        owed = self._owed
+        while self.state.phase is not Phase.IDLE:
+            owed |= self._close_exchanges(at_least_one=True).persist
+        self._owed = owed
 
     def _begin(self, number: int, noise: tuple[int, ...]) -> Effects:
         state = self.state
@@ -169,15 +267,20 @@ class Rounds(Exchange):
         state = self.state
         peer = self._peer(name)
         if not isinstance(message, RoundMessage):
-            raise RemoteProtocolError(name, "message", type(message).__name__, "one of a round")
+            seen, reason = type(message).__name__, Reason.OTHER_CONFIGURATION
+            raise RemoteProtocolError(name, "message", seen, "one of a round", reason)
         if message.round not in (state.round, state.round + 1):
+            is_old = message.round < state.round
             expected = f"{state.round} or {state.round + 1}"
-            raise RemoteProtocolError(name, "round", message.round, expected)
+            if not is_old and self._pacing is not None and self._pacing.is_by_clock:
+                expected += ", by my clock"
+            reason = Reason.OLD_ROUND if is_old else Reason.FUTURE_ROUND
+            raise RemoteProtocolError(name, "round", message.round, expected, reason)
         inbox = peer.now if message.round == state.round else peer.ahead
         exchange = EXCHANGE[type(message)]
         if inbox.holds(exchange):
             expected = f"one {exchange.value} message a round"
-            raise RemoteProtocolError(name, "message", message, expected)
+            raise RemoteProtocolError(name, "message", message, expected, Reason.DUPLICATE)
         inbox.put(message)
         if inbox is peer.now and exchange.place < state.phase.place:
             peer.late += 1
