@@ -17,13 +17,12 @@ from pydantic import Field
 from colme.errors import ConfigError
 from colme.experiment.streams import RandomStream, generator
 from colme.graph import IntArray
-from colme.inference.answers import Owners, Releases, answers
+from colme.inference.answers import Owners, Releases, answers, tabulated
 from colme.inference.mixture import Models
-from colme.inference.tables import tabulated
 from colme.inference.tuning import TUNING
 from colme.protocol.board.board import CAPACITY
 from colme.protocol.board.record import RECORD_SIZE, weighed_blocks
-from colme.rules.interval import believed_variance
+from colme.protocol.own_data import believed_variance
 from colme.rules.weighing import WeighedBlocks, claimed
 from colme.sim.engines.engine import (
     ANSWERS,
