@@ -26,9 +26,9 @@ from colme.cli.running import (
     Workers,
     run_shown,
 )
-from colme.privacy.words import level
 from colme.report import curves, style
 from colme.report.style import CLASS_IDEAL, IDEAL, LOCAL, Pen
+from colme.rules.release import level
 from colme.sim.figures import PAPER
 from colme.sim.figures.comparison import over_all_rounds
 from colme.sim.scenario import Scenario

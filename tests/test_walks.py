@@ -24,9 +24,9 @@ SIMULATE = "simulate --agents 20 --degree 4 --rounds 60 --runs 16 --threads 1"
 STUDY = "study {rows} --site site --value value --bounds 0,1 --epsilon 1 --samples 20 --runs 4"
 
 WALKS = {
-    "simulate paper": (f"{SIMULATE} --algorithm paper --out {{out}}", 31, 19),
-    "simulate relay": (f"{SIMULATE} --algorithm relay --out {{out}}", 45, 18),
-    "study": (f"{STUDY} --threads 1 --out {{out}}", 48, 19),
+    "simulate paper": (f"{SIMULATE} --algorithm paper --out {{out}}", 30, 19),
+    "simulate relay": (f"{SIMULATE} --algorithm relay --out {{out}}", 38, 16),
+    "study": (f"{STUDY} --threads 1 --out {{out}}", 36, 17),
 }
 """The command, the most files it may execute, and the most before the kernel is reached."""
 

@@ -3,9 +3,9 @@
 from typing import Any
 
 from colme.graph import Graph as Graph
-from colme.inference.tables import Own as Own
-from colme.inference.tables import Posterior as Posterior
-from colme.inference.tables import posterior as posterior
+from colme.inference.answers import Own as Own
+from colme.inference.answers import Posterior as Posterior
+from colme.inference.answers import posterior as posterior
 from colme.network import Network as Network
 from colme.node.node import Node as Node
 from colme.plan.forecast import Forecast as Forecast

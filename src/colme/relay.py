@@ -18,7 +18,7 @@ from colme.protocol.relay import BoardAlgorithm, BoardExchange, Evidence
 from colme.rules.release import Profile, ReleaseSchedule
 
 if TYPE_CHECKING:
-    from colme.inference.tables import Own
+    from colme.inference.answers import Own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,8 +53,8 @@ class Relay(BoardAlgorithm):
     def answer(self, evidence: Evidence, warm: object) -> tuple[Estimate, object]:
         """Of my mean, given my exact one and a prior learned from the records."""
         # Not before: numpy is an eighth of a node's memory, and most nodes are hardly ever asked.
+        from colme.inference.answers import posterior
         from colme.inference.mixture import Models
-        from colme.inference.tables import posterior
 
         learned = warm if isinstance(warm, Models) else None
         found = posterior(self.own(evidence), evidence.records, warm=learned)
@@ -71,7 +71,7 @@ class Relay(BoardAlgorithm):
 
     def own(self, evidence: Evidence) -> "Own":
         """My side of it: never sent."""
-        from colme.inference.tables import Own
+        from colme.inference.answers import Own
 
         return Own(
             mean=evidence.own_mean,

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from colme.inference.answers import Owners, Releases, answers
-from colme.rules.interval import believed_variance, empirical_margin
+from colme.inference.answers import Owners, Releases, answers, empirical_margin
+from colme.protocol.own_data import believed_variance
 from support.released import HALF_RANGE, SIGMA2, World, classes, moved, owners, table, world
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from colme.inference import compiled as module
 from colme.inference.compiled import compiled
-from colme.inference.em import em
+from colme.inference.mixture import em
 
 CALL = "import numba, outer; from colme.inference.compiled import compiled; "
 
@@ -34,7 +34,9 @@ def test_answers_do_not_import_numba_unless_it_is_asked_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     pytest.importorskip("numba")
-    code = "import sys, colme.inference.tables; from colme.inference.compiled import bring_compiler"
+    code = (
+        "import sys, colme.inference.answers; from colme.inference.compiled import bring_compiler"
+    )
     assert run(f"{code}; print('numba' in sys.modules)") == "False"
     assert run(f"{code}; bring_compiler(); print('numba' in sys.modules)") == "True"
     monkeypatch.setattr(module, "find_spec", lambda name: None)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from colme.inference.compiled import compiled
-from colme.inference.em import em
+from colme.inference.mixture import em
 from colme.inference.tuning import TUNING
 
 EM = TUNING.em

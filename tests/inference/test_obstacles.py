@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from colme import Network, Profile, SeededLaplace
+from colme.inference.answers import Own, posterior
 from colme.inference.obstacles import (
     FewAlike,
     LittleToLearn,
@@ -14,7 +15,6 @@ from colme.inference.obstacles import (
     Unlike,
     obstacle,
 )
-from colme.inference.tables import Own, posterior
 from colme.protocol.board.record import Record
 from colme.relay import Relay
 from support.boards import written

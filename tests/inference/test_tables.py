@@ -2,15 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import sqrt
 
 import numpy as np
 import pytest
 
 from colme import Own, posterior
 from colme.errors import InvalidValue
-from colme.inference.tables import releases
+from colme.inference.answers import empirical_margin, releases
 from colme.protocol.board.record import Record, origin_of_key
-from colme.rules.interval import empirical_margin, known_variance_margin
+from colme.protocol.own_data import QUANTILE
 from colme.rules.weighing import blend
 from support.refusing import refused
 
@@ -69,7 +70,7 @@ def test_a_class_helps_its_own(known: bool) -> None:
     sd = (SIGMA2 / 1000) ** 0.5
     found = posterior(own(0.2 + 2 * sd, known=known), records(TWO_CLASSES, known=known))
     assert abs(found.value - 0.2) < sd
-    assert found.margin < known_variance_margin(SIGMA2, 1000)
+    assert found.margin < QUANTILE * sqrt(SIGMA2 / 1000)
     assert found.trust > 0.5
     assert found.class_size == pytest.approx(30, abs=2)
 
@@ -99,8 +100,8 @@ def test_few_records_are_no_help(others: int, known: bool) -> None:
     """The margin is what it would be alone."""
     found = posterior(own(0.2, known=known), records([0.2] * others, known=known))
     assert (found.value, found.trust, found.class_size) == (0.2, 0.0, 1.0)
-    alone = known_variance_margin if known else empirical_margin
-    assert found.margin == alone(SIGMA2, 1000)
+    gaussian = QUANTILE * sqrt(SIGMA2 / 1000)
+    assert found.margin == (gaussian if known else empirical_margin(SIGMA2, 1000))
 
 
 def test_noisy_variances_are_not_used_before_they_say_anything() -> None:

@@ -298,7 +298,7 @@ async def test_an_older_record_is_noted_and_changes_nothing(tmp_path: Path) -> N
 
 
 async def test_a_count_far_above_everybodys_is_noted(tmp_path: Path) -> None:
-    """It is taken: what it claims is capped where it counts (`inference.tables`)."""
+    """It is taken: what it claims is capped where it counts (`inference.answers`)."""
     async with boarded(tmp_path) as one:
         one.tell("c", *(written(somebody(number)) for number in range(6)))
         one.driver.start(0)

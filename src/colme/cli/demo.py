@@ -9,7 +9,7 @@ from rich.progress import track
 
 from colme.cli.printing import plain_console
 from colme.cli.running import Epsilon, Seed
-from colme.privacy.words import level
+from colme.rules.release import level
 
 if TYPE_CHECKING:  # `--help` waits for nothing that computes
     from colme.sim.demonstration import Demonstration

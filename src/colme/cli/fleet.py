@@ -17,7 +17,7 @@ from rich.table import Table
 from colme.cli.explore import open_page
 from colme.cli.printing import plain_console, print_json, show, table_of
 from colme.cli.running import Epsilon, Json, Seed, numbers
-from colme.privacy.words import level
+from colme.rules.release import level
 
 if TYPE_CHECKING:  # `--help` waits for nothing that computes
     from colme.node.fleet import Fleet, Outcome, Plan, Sight

@@ -12,7 +12,7 @@ from rich.console import Console
 from colme.cli.printing import plain_console, print_json, show, table_of
 from colme.cli.running import Epsilon, Json, Seed, numbers, words
 from colme.errors import ConfigError
-from colme.privacy.words import level
+from colme.rules.release import level
 
 if TYPE_CHECKING:  # `--help` waits for nothing that computes
     from colme.plan.forecast import Forecast

@@ -10,7 +10,7 @@ import typer
 from colme.cli.printing import plain_console, print_json, table_of
 from colme.cli.printing import show as show_table
 from colme.cli.running import Json
-from colme.privacy.words import level
+from colme.rules.release import level
 
 if TYPE_CHECKING:  # `--help` waits for nothing that computes
     from colme.node.state import Overview

@@ -24,7 +24,7 @@ from colme.cli.running import (
     run_shown,
     words,
 )
-from colme.privacy.words import level
+from colme.rules.release import level
 from colme.studies import MIN_SAMPLES, RUNS, SAMPLES
 
 if TYPE_CHECKING:

@@ -1,5 +1,8 @@
 """The answers of many owners from one board: which records each uses, and how far each moves.
 
+`posterior`, the public function, is one owner's answer from records. What each record may claim is
+limited where records become arrays (`releases`); the rest follows from public facts.
+
 How it works
 ------------
 An *owner* knows its own samples exactly: their mean x_bar, how many there are, how much they vary.
@@ -34,19 +37,29 @@ zero is nor on the unit. `tuning` has every constant with its reason. Not pretty
 all owners at once, and an owner with a declared variance waits for others' released ones.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import log
+from math import inf, isfinite, log, nan, sqrt
+from statistics import median_low
 
 import numpy as np
 from numpy.typing import NDArray
 
-from colme.inference.em import Floats
-from colme.inference.mixture import Models, fit
+from colme.errors import InvalidValue
+from colme.inference.mixture import Floats, Models, fit
 from colme.inference.posterior import Ints, PosteriorMoments, Queries, moments
-from colme.inference.robust import Average, average, made_up, own_error, quantiles
+from colme.inference.robust import (
+    Average,
+    average,
+    made_up,
+    own_error,
+    quantiles,
+    released_variances,
+)
 from colme.inference.tuning import TUNING, Tuning
-from colme.rules.interval import QUANTILE, empirical_margin
+from colme.protocol.board.record import VERSION, Record
+from colme.protocol.own_data import QUANTILE
+from colme.rules.weighing import Blend, claimed, fewest_draws
 
 Bools = NDArray[np.bool_]
 
@@ -238,6 +251,24 @@ def _margins_alone(owners: Owners, sd: Floats, never_seen: float) -> Floats:
     return np.maximum(margins, np.where(same, by_three, 0.0))
 
 
+def empirical_margin(variance: float, count: int) -> float:
+    """Half-width by the variance of the samples themselves; a single one tells nothing."""
+    if count < 2:
+        return inf
+    return student_quantile(count - 1) * sqrt(variance / (count - 1))
+
+
+def student_quantile(freedom: int) -> float:
+    """Of Student's distribution, at 97.5%: Cornish and Fisher's expansion, good to 1% from 3 on."""
+    if freedom < 1:
+        return inf
+    z = QUANTILE
+    first = (z**3 + z) / (4 * freedom)
+    second = (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
+    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * freedom**3)
+    return z + first + second + third
+
+
 def assumed_variance(owners: Owners, overall: Average) -> Floats:
     """Return the variance that each owner is assumed to have: its own, drawn to the average."""
     error = own_error(owners.variance, owners.count, owners.known, overall.mean)
@@ -290,3 +321,177 @@ def _groups(
         near = np.append(order[begin:end], own) if own >= 0 else order[begin:end]
         found.append((np.sort(near), np.array(who)))
     return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Own:
+    """An owner's knowledge of its own data. None of it leaves the agent."""
+
+    mean: float
+    """Exact, of all samples."""
+    count: int
+    variance: float
+    """That of the samples, exactly, together with a declared one if there is one."""
+    known: bool
+    """Whether a variance was declared."""
+    bounds: tuple[float, float]
+    origin: str | None
+    """The publisher of the own record, left out as it shares its data with the mean; or None."""
+    any_bounds: bool = False
+    """Whether records with other bounds may be used: if every class has its own, but all measure
+    the same thing in the same unit."""
+
+    def __post_init__(self) -> None:
+        lo, hi = self.bounds
+        if not (isfinite(lo) and isfinite(hi) and lo < hi):
+            raise InvalidValue("bounds", self.bounds, "two finite numbers, the lower one first")
+        if self.count < 1:
+            raise InvalidValue("count", self.count, "at least 1 sample")
+        if not lo <= self.mean <= hi:
+            raise InvalidValue("mean", self.mean, f"{lo:g} to {hi:g}, as the bounds allow")
+        if not 0 <= self.variance < float("inf"):
+            raise InvalidValue("variance", self.variance, "a finite number, 0 or more")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Posterior:
+    """An owner's answer: what it may believe of its own mean."""
+
+    value: float
+    sd: float
+    margin: float
+    """Half the width of a 95% interval."""
+    trust: float
+    """The weight of others in the value: 0 to 1."""
+    class_size: float
+    """The expected number of agents of the same class, the owner included."""
+    models: Models | None
+    """The prior learned from the others, for the next answer to start from; or None."""
+
+
+def posterior(
+    own: Own,
+    records: Sequence[Record],
+    *,
+    warm: Models | None = None,
+    admitted: Mapping[str, int] | None = None,
+    tuning: Tuning = TUNING,
+) -> Posterior:
+    """Answer from all records that may be used; from one's own mean alone if they are few.
+
+    `warm` are the models of the last answer: with them the next takes a tenth of the time.
+    `admitted` says in which order publishers were admitted, the surest and first with 0: it decides
+    who of many that agree too well is an original.
+    """
+    usable, board, owners = tables(own, records, tuning)
+    if admitted is not None:
+        last = len(admitted)
+        order = [admitted.get(record.origin, last) for record in usable]
+        board = replace(board, rank=np.array(order, np.int64))
+    found = answers(board, owners, warm=[warm], tuning=tuning)
+    return Posterior(
+        value=float(found.value[0]),
+        sd=float(found.sd[0]),
+        margin=float(found.margin[0]),
+        trust=float(found.trust[0]),
+        class_size=float(found.class_size[0]),
+        models=found.models[0],
+    )
+
+
+def tables(
+    own: Own, records: Sequence[Record], tuning: Tuning = TUNING
+) -> tuple[list[Record], Releases, Owners]:
+    """Return the records that may be used; then these, and the owner, as arrays."""
+    usable = [
+        record
+        for record in records
+        if record.version == VERSION and (own.any_bounds or record.bounds == own.bounds)
+    ]
+    lo, hi = own.bounds
+    half_range = (hi - lo) / 2
+    mine = [i for i, record in enumerate(usable) if record.origin == own.origin]
+    owners = Owners(
+        mean=np.array([own.mean]),
+        count=np.array([float(own.count)]),
+        variance=np.array([own.variance]),
+        known=np.array([own.known]),
+        half_range=np.array([half_range]),
+        index=np.array(mine[:1] or [-1]),
+    )
+    board = releases(usable, origin=(lo + hi) / 2, unit=half_range, tuning=tuning)
+    return usable, board, owners
+
+
+def releases(
+    records: Sequence[Record], *, origin: float, unit: float, tuning: Tuning = TUNING
+) -> Releases:
+    """Make a table of records that may be used together."""
+    most = tuning.largest_count * median_low([record.count for record in records] or [1])
+    blends = [_believed(record, most) for record in records]
+    bounds = np.array([record.bounds for record in records]).reshape(-1, 2)
+    return tabulated(
+        mean=np.array([record.mean for record in records]),
+        square=np.array([_or_nan(record.square) for record in records]),
+        variance=np.array([_or_nan(record.variance) for record in records]),
+        made_of=np.array([one.shares for one in blends]).reshape(-1, 4).T,
+        half_range=(bounds[:, 1] - bounds[:, 0]) / 2,
+        midpoint=bounds.mean(axis=1),
+        origin=origin,
+        unit=unit,
+        tuning=tuning,
+    )
+
+
+def tabulated(
+    *,
+    mean: Floats,
+    square: Floats,
+    variance: Floats,
+    made_of: Floats,
+    half_range: Floats,
+    midpoint: Floats,
+    origin: float,
+    unit: float,
+    tuning: Tuning = TUNING,
+) -> Releases:
+    """Make a table of what records say: `square` or a declared `variance`, NaN for the other.
+
+    `made_of` [4, records]: the `Blend.shares` that they are believed to have.
+    """
+    farthest = tuning.farthest_mean * half_range
+    offset = np.clip(mean - midpoint, -farthest, farthest)
+    error = np.zeros(mean.size)
+    released = np.isnan(variance)
+    if released.any():
+        variance = variance.copy()
+        variance[released], error[released] = released_variances(
+            square[released],
+            offset[released],
+            made_of[:, released],
+            half_range[released],
+            tuning,
+        )
+    return Releases(
+        x=midpoint + offset,
+        data=made_of[0],
+        noise=made_of[1],
+        half_range=half_range,
+        variance=variance,
+        error=error,
+        origin=origin,
+        unit=unit,
+    )
+
+
+def _or_nan(number: float | None) -> float:
+    return nan if number is None else number
+
+
+def _believed(record: Record, most: int) -> Blend:
+    """Return what the release is made of, if it has no more than `most` samples."""
+    past = min(record.past_count, most)
+    draws = min(record.past_draws, past)
+    if past:
+        draws = max(draws, fewest_draws(record.epsilon, past))
+    return claimed(record.schedule, min(record.count, most), past, draws)

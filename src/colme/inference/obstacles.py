@@ -6,9 +6,15 @@ from statistics import median
 
 import numpy as np
 
-from colme.inference.answers import assumed_variance, drawn, is_typical, similar_variance
+from colme.inference.answers import (
+    Own,
+    assumed_variance,
+    drawn,
+    is_typical,
+    similar_variance,
+    tables,
+)
 from colme.inference.robust import Average, average
-from colme.inference.tables import Own, tables
 from colme.inference.tuning import TUNING
 from colme.protocol.board.record import Record
 

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colme.inference.compiled import compiled
-from colme.inference.em import Floats, e_step, logarithms
-from colme.inference.mixture import Model, Models
+from colme.inference.mixture import Floats, Model, Models, e_step, logarithms
 from colme.inference.tuning import TUNING, PosteriorTuning, Tuning
 
 Ints = NDArray[np.int64]

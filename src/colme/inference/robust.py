@@ -7,7 +7,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from colme.inference.em import Floats
+from colme.inference.mixture import Floats
 from colme.inference.tuning import TUNING, Tuning
 
 

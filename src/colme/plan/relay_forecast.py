@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from colme.experiment.statistics import BatchMean
 from colme.experiment.streams import RandomStream, generator
-from colme.inference.answers import Owners, answers
+from colme.inference.answers import Owners, answers, tabulated
 from colme.inference.compiled import bring_compiler
-from colme.inference.tables import tabulated
 from colme.plan.question import FloatArray, IntArray, Point, Question
 from colme.rules.release import laplace_scale
 from colme.rules.weighing import WeighedBlocks, blend, blocks

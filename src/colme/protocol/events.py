@@ -102,7 +102,7 @@ TOGETHER = 0.005
 class Estimate:
     """The owner's answer, in the words of a node's. None of it is ever sent.
 
-    The true mean lies between `low` and `high` in about 95% of cases (`colme.rules.interval`).
+    The true mean lies between `low` and `high` in about 95% of cases (`colme.protocol.own_data`).
     `trust` is the weight of what is shared in `value`; below `TOGETHER` it is not `collaborative`.
     """
 

@@ -8,9 +8,9 @@ import xarray as xr
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from colme.privacy.words import level
 from colme.report import style
 from colme.report.style import IDEAL, LOCAL, Pen
+from colme.rules.release import level
 
 _REFERENCES = {"local": LOCAL, "ideal": IDEAL}
 

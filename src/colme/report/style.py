@@ -17,7 +17,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from numpy.typing import ArrayLike
 
 from colme.experiment.statistics import student_factor
-from colme.privacy.words import level
+from colme.rules.release import level
 
 WIDEST = 4.0
 """Logarithm of the widest band on a log axis, to either side."""

@@ -31,6 +31,11 @@ def laplace_scale(half_range: float, epsilon: float) -> float:
     return 2 * half_range / epsilon
 
 
+def level(epsilon: float) -> str:
+    """Return an epsilon as tables and figures show it; flags, files and data say `inf`."""
+    return "∞" if epsilon == inf else f"{epsilon:g}"
+
+
 def largest_variance(lo: float, hi: float) -> float:
     """The variance of a fair coin between the bounds: no distribution within them has more."""
     return (hi - lo) * (hi - lo) / 4

@@ -19,7 +19,7 @@ import xarray as xr
 
 from colme import __version__
 from colme.errors import ConfigError, one_of
-from colme.privacy.words import level
+from colme.rules.release import level
 from colme.sim.measures import AllRuns, Keep, Measure, quantities
 from colme.sim.scenario import Scenario
 

@@ -31,7 +31,6 @@ from colme.sim import results
 from colme.sim.batch import Batch, Drawn, Recorder, Sums, runs_of_a_graph
 from colme.sim.engines import (
     Cell,
-    Claims,
     Engine,
     Entrant,
     LargeEngine,
@@ -53,7 +52,7 @@ from colme.sim.measures import (
     require_room,
 )
 from colme.sim.results import RESULT
-from colme.sim.scenario import Lying, Scenario
+from colme.sim.scenario import Scenario
 
 SMALLEST, LARGEST = 1e-9, 1e9
 """Half ranges for which single precision has room for squares and their sums."""
@@ -138,7 +137,7 @@ class Prepared:
             midpoints=np.asarray(scenario.midpoints) - scenario.centre,
             common_bounds=scenario.bounds is not None,
             profiles=profiles,
-            claims=_claims(scenario.liars),
+            claims=scenario.liars if scenario.liars is not None and scenario.liars.claims else None,
             keeps_answers=bool(keep - {"runs"} or measures),
         )
         self.prepared = {
@@ -216,9 +215,6 @@ class Prepared:
         ]
         return Liars(
             lie=lying,
-            count_times=lying.count_times,
-            no_variance=lying.no_variance,
-            invented=lying.invented,
             centre=scenario.centre,
             lows=world.midpoints - half_range,
             highs=world.midpoints + half_range,
@@ -272,12 +268,6 @@ class Prepared:
             )
         ideal, bound, *theorem1 = np.sum(rows, axis=0)
         return {"ideal": ideal, "bound": bound, "theorem1": np.array(theorem1)}
-
-
-def _claims(lying: Lying | None) -> Claims | None:
-    if lying is None or (lying.count_times == 1 and not lying.no_variance):
-        return None
-    return Claims(lying.count_times, lying.no_variance)
 
 
 def precision(scenario: Scenario) -> type:

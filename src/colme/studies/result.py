@@ -22,9 +22,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from colme.pages.assets import CHARTS, STYLES, asset
-from colme.privacy.words import level
 from colme.report import style
 from colme.report.style import LOCAL, Pen
+from colme.rules.release import level
 from colme.studies.findings import Curve, SiteResult, Verdict
 from colme.studies.question import ASKED, StudyQuestion
 

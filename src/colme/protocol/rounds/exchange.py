@@ -32,7 +32,7 @@ from colme.protocol.messages import (
     RoundMessage,
     SizeMessage,
 )
-from colme.protocol.own_data import OwnData
+from colme.protocol.own_data import QUANTILE, OwnData
 from colme.protocol.rounds.pacing import Pacing
 from colme.protocol.rounds.state import EXCHANGE, SUSPECT_AFTER, Peer, Phase, RoundState
 from colme.rules.consensus import (
@@ -44,7 +44,6 @@ from colme.rules.consensus import (
     next_age,
 )
 from colme.rules.decision import DecisionRule
-from colme.rules.interval import QUANTILE
 from colme.rules.release import Release
 
 Outbox = list[tuple[str, Message]]

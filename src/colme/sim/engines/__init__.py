@@ -29,7 +29,7 @@ from colme.sim.engines.engine import (
     of_decisions,
 )
 from colme.sim.engines.large import LargeEngine
-from colme.sim.engines.liars import Claims, Liars, Moment
+from colme.sim.engines.liars import Liars, Lying, Moment
 from colme.sim.engines.paper import PaperEngine, PaperTable
 from colme.sim.engines.relay.engine import RelayTable
 
@@ -45,7 +45,6 @@ __all__ = [
     "BoolArray",
     "Cell",
     "Chunk",
-    "Claims",
     "Cost",
     "Course",
     "Engine",
@@ -53,6 +52,7 @@ __all__ = [
     "FloatArray",
     "LargeEngine",
     "Liars",
+    "Lying",
     "Moment",
     "OwnTable",
     "PaperEngine",

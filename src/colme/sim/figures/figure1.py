@@ -7,7 +7,7 @@ from math import inf
 import numpy as np
 import xarray as xr
 
-from colme.privacy.words import level
+from colme.rules.release import level
 from colme.sim.scenario import Scenario
 
 PAPER = Scenario.model_validate(

@@ -7,13 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from colme.rules.interval import (
-    QUANTILE,
-    believed_variance,
-    empirical_margin,
-    known_variance_margin,
-    student_quantile,
-)
+from colme.inference.answers import empirical_margin, student_quantile
+from colme.protocol.own_data import QUANTILE, believed_variance
 
 
 def test_the_quantile_is_the_gaussian_one() -> None:
@@ -32,7 +27,6 @@ def test_one_sample_of_unknown_variance_tells_nothing() -> None:
 
 
 def test_a_margin_falls_with_the_root_of_the_count() -> None:
-    assert known_variance_margin(4.0, 100) == pytest.approx(QUANTILE * 2 / 10)
     assert empirical_margin(4.0, 101) == pytest.approx(student_quantile(100) * 2 / 10)
 
 
