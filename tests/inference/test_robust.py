@@ -132,3 +132,23 @@ def test_neither_zero_nor_the_unit_matters() -> None:
     x = np.append(np.full(20, 0.6), np.random.default_rng(1).laplace(0.5, 0.1, 100))
     noise = np.full(120, 0.02)
     np.testing.assert_array_equal(made_up(x, noise), made_up(1e6 * x - 5, 1e12 * noise))
+
+
+@pytest.mark.parametrize("copies", [6, 7, 50])
+def test_who_copies_an_honest_mean_can_not_have_it_removed(copies: int) -> None:
+    """A copy comes after its original; without the order, all of them go."""
+    generator = np.random.default_rng(2)
+    honest = generator.laplace(0.5, 0.1, 40)
+    x = np.append(honest, np.full(copies, honest[7]))
+    noise, rank = np.full(x.size, 0.02), np.arange(x.size)
+    assert made_up(x, noise)[7]
+    found = made_up(x, noise, rank=rank)
+    assert not found[:40].any()
+    assert found[40:].sum() == copies
+    assert made_up(x, noise, rank=rank[::-1].copy())[7], "who came first stays, whoever it is"
+
+
+def test_of_a_crowd_as_many_stay_as_chance_puts_there_and_one() -> None:
+    x = np.append(np.full(30, 0.6), np.random.default_rng(1).laplace(0.5, 0.1, 100))
+    found = made_up(x, np.full(x.size, 0.02), rank=np.arange(x.size))
+    assert np.count_nonzero(~found[:30]) == 1

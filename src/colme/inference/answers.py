@@ -71,6 +71,8 @@ class Releases:
     unit: float
     """Both are public, such as the midpoint of the bounds and half their range. Answers are
     computed relative to them."""
+    rank: Ints | None = None
+    """The order in which publishers were admitted, 0 for the first; None if it is not known."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -168,7 +170,7 @@ def drawn(board: Releases, owners: Owners, tuning: Tuning = TUNING) -> tuple[Rel
     """Remove the records that no agent can have drawn."""
     if board.x.size < tuning.fewest_records:
         return board, owners
-    left = ~made_up(board.x, board.noise * board.half_range**2, tuning)
+    left = ~made_up(board.x, board.noise * board.half_range**2, tuning, rank=board.rank)
     if left.all():
         return board, owners
     place = np.where(left, np.cumsum(left) - 1, -1)
@@ -180,6 +182,7 @@ def drawn(board: Releases, owners: Owners, tuning: Tuning = TUNING) -> tuple[Rel
         half_range=board.half_range[left],
         variance=board.variance[left],
         error=board.error[left],
+        rank=None if board.rank is None else board.rank[left],
     )
     return honest, replace(owners, index=np.where(owners.index < 0, -1, place[owners.index]))
 

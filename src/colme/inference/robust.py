@@ -104,11 +104,21 @@ def released_variances(
     return raw, error + 2 * level * level * square_data
 
 
-def made_up(x: Floats, noise: Floats, tuning: Tuning = TUNING) -> NDArray[np.bool_]:
+def made_up(
+    x: Floats,
+    noise: Floats,
+    tuning: Tuning = TUNING,
+    *,
+    rank: NDArray[np.int64] | None = None,
+) -> NDArray[np.bool_]:
     """Return which records at x, with noise of these variances, agree better than noise allows.
 
     Independent Laplace draws put no more than so many means into a narrow window, wherever it is
     and whatever the data were. If more are there, they were not drawn, whoever signed them.
+
+    A copy comes after its original. So if `rank` says in which order records were admitted, the
+    first of a crowd stay, as many as chance alone puts there and one: whoever invents copies of an
+    honest agent's public mean can't have it removed.
     """
     found = np.zeros(x.size, dtype=np.bool_)
     sd = np.sqrt(noise)
@@ -125,9 +135,23 @@ def made_up(x: Floats, noise: Floats, tuning: Tuning = TUNING) -> NDArray[np.boo
             break
         ordered = x[order]
         begins = np.flatnonzero(ordered[more:] - ordered[:-more] <= width * typical)
-        for begin in begins.tolist():
-            found[order[begin : begin + more + 1]] = True
+        for begin, end in _joined(begins.tolist(), more + 1):
+            crowd = order[begin:end]
+            if rank is not None:
+                crowd = crowd[np.argsort(rank[crowd])][int(expected) + 1 :]
+            found[crowd] = True
         if begins.size:
             # Wider windows are for the others: a record near a crowd is not part of it.
             order = order[~found[order]]
     return found
+
+
+def _joined(begins: Sequence[int], length: int) -> list[tuple[int, int]]:
+    """Join windows of this length that overlap: crowds, as (begin, end)."""
+    crowds: list[tuple[int, int]] = []
+    for begin in begins:
+        if crowds and begin < crowds[-1][1]:
+            crowds[-1] = crowds[-1][0], begin + length
+        else:
+            crowds.append((begin, begin + length))
+    return crowds

@@ -3,8 +3,8 @@
 What each record may claim is limited here; the rest follows from public facts.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import isfinite, nan
 from statistics import median_low
 
@@ -71,13 +71,20 @@ def posterior(
     records: Sequence[Record],
     *,
     warm: Models | None = None,
+    admitted: Mapping[str, int] | None = None,
     tuning: Tuning = TUNING,
 ) -> Posterior:
     """Answer from all records that may be used; from one's own mean alone if they are few.
 
     `warm` are the models of the last answer: with them the next takes a tenth of the time.
+    `admitted` says in which order publishers were admitted, the surest and first with 0: it decides
+    who of many that agree too well is an original.
     """
-    _, board, owners = tables(own, records, tuning)
+    usable, board, owners = tables(own, records, tuning)
+    if admitted is not None:
+        last = len(admitted)
+        order = [admitted.get(record.origin, last) for record in usable]
+        board = replace(board, rank=np.array(order, np.int64))
     found = answers(board, owners, warm=[warm], tuning=tuning)
     return Posterior(
         value=float(found.value[0]),
