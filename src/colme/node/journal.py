@@ -172,8 +172,13 @@ class Journal:
         To write all of them for each that is new would be much.
         """
         exchange, now = self._agent.exchange, self._agent.exchange.entries
-        news = {origin: one for origin, one in now.items() if self._on_disk.get(origin) is not one}
         now_at, at, via = self._clock.wall(), self._arrivals, exchange.via
+        # In the order of `via`, in which publishers came first: so are the rows.
+        news = {
+            origin: now[origin]
+            for origin in via
+            if origin in now and self._on_disk.get(origin) is not now[origin]
+        }
         self._on_disk = dict(now)
         released_more = len(exchange.fingerprints) > len(self._store.fingerprints)
         return {

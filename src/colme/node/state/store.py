@@ -284,7 +284,9 @@ class Store(Stored):
     def _post(self, commit: Commit) -> None:
         """Bring the stored board up to date."""
         self._connection.executemany(
-            "INSERT OR REPLACE INTO entry (origin, content, via, at) VALUES (?, ?, ?, ?)",
+            # The row stays where it is: rows are in the order in which publishers came first.
+            "INSERT INTO entry (origin, content, via, at) VALUES (?, ?, ?, ?) ON CONFLICT (origin) "
+            "DO UPDATE SET content = excluded.content, via = excluded.via, at = excluded.at",
             [(origin, one.content, one.via, one.at) for origin, one in commit.entries.items()],
         )
         self._connection.executemany(
