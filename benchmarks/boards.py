@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 import typer
 
 from colme.node.node import Node
-from colme.node.session import link
+from colme.node.session import grpc_transport, link
 from colme.node.trust.identity import Identity
 from colme.node.wire.codec import encode, message_in, parse_frame, parts_of
 from colme.protocol.board.messages import DigestMessage, RecordsMessage
@@ -111,7 +111,7 @@ async def board(folder: Path) -> None:
 
 
 async def hub(folder: Path, size: int = 200) -> None:
-    """One node with many neighbours, which speak to it and do not listen."""
+    """One node with many neighbours, which call it and can't be called."""
     names = [f"n{number:03d}" for number in range(size)]
     around = Neighbours(folder, "hub", *names)
     config = around.config("hub", *names, pace={"interval": INTERVAL})
@@ -122,9 +122,12 @@ async def hub(folder: Path, size: int = 200) -> None:
         print(f"hub: up after {perf_counter() - began:.1f} s")
         callers = []
         for name in names:
-            call = calling(around.trust(name, "hub"), "hub", config, seconds=None)
-            callers.append(await stack.enter_async_context(call))
+            trust = around.trust(name, "hub")
+            callers.append(await stack.enter_async_context(calling(trust, "hub", config)))
             await callers[-1].hello()
+        # Whoever reads nothing is sent nothing, and hung up on.
+        reading = asyncio.gather(*(one.listen() for one in callers))
+        stack.callback(reading.cancel)
         print(f"hub: {size} sessions after {perf_counter() - began:.1f} s")
         for turn in range(1, 4):
             began, busy = perf_counter(), process_time()
@@ -232,7 +235,7 @@ def all_newer(nodes: Sequence[Node], origin: str, count: int) -> bool:
 async def partition(folder: Path, seconds: float, interval: float) -> None:
     """A ring of 12 is cut into halves, which go on; then the cut heals."""
     # As long as an interval, as by default: a scaled one is to show the same.
-    link.LONGEST_PAUSE = link.ANSWER_SECONDS = interval
+    link.LONGEST_PAUSE = link.ANSWER_SECONDS = grpc_transport.DIAL_SECONDS = interval
     async with AsyncExitStack() as stack:
         around = Ring(folder, 12, interval)
         await around.start(stack)
@@ -273,7 +276,7 @@ async def edges(folder: Path) -> None:
         await around.start(stack)
         await asyncio.sleep(4 * INTERVAL)
         count = len(around.nodes)
-        print(f"to connect: {around.bytes() / count:.0f} bytes an edge (two sessions)")
+        print(f"to connect: {around.bytes() / count:.0f} bytes an edge")
         bytes_, records = around.bytes(), around.records()
         for _ in range(20):
             await around.release(30)

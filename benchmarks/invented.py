@@ -30,7 +30,7 @@ from colme.relay import Relay
 from colme.rules.release import Profile
 from colme.signing import Ed25519
 from support.boarded import board_of, somebody
-from support.neighbours import Caller, Neighbours, calling
+from support.neighbours import Neighbours, calling
 
 # As in the paper: three classes, here with bounds that hold all of them.
 MEANS, SIGMA, BOUNDS, EPSILON = (0.2, 0.4, 0.8), 0.5, (-0.67, 1.67), 1.0
@@ -50,12 +50,6 @@ def signed(record: Record, told: float, key: Ed25519) -> Record:
     """The same record with another mean, by its author."""
     other = replace(record, mean=told)
     return replace(other, signature=key.sign(other.content()))
-
-
-async def forget(liar: Caller) -> None:
-    """Read what it is answered, or it would not be sent any more."""
-    while True:
-        await liar.call.read()
 
 
 class Invented:
@@ -136,10 +130,10 @@ async def attacked(
             )
             nodes.append(await stack.enter_async_context(Node(config)))
         trust = around.trust("liar", names[0])
-        call = calling(trust, names[0], nodes[0].config, seconds=None)
-        liar = await stack.enter_async_context(call)
+        liar = await stack.enter_async_context(calling(trust, names[0], nodes[0].config))
         await liar.hello()
-        heard = asyncio.create_task(forget(liar))
+        # It reads what it is answered, or it would not be sent any more.
+        heard = asyncio.create_task(liar.listen())
         stack.callback(heard.cancel)
         honest = {node._parts.driver.agent.boards.origin for node in nodes}
         taken, frame = 0, 0

@@ -10,21 +10,21 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from colme.errors import RemoteProtocolError
 from colme.network import Network
 from colme.node.clock import SystemClock
-from colme.node.contact import Contact
+from colme.node.contact import NEVER, Contact
 from colme.node.journal import Journal
 from colme.node.metrics import Metrics
 from colme.node.session import link
 from colme.node.session.admission import Admission, Agreement
+from colme.node.session.grpc_transport import GrpcTransport
 from colme.node.session.link import Link
-from colme.node.session.listener import Listener
 from colme.node.session.neighbourhood import running
-from colme.node.session.outbox import RoundsOutbox
 from colme.node.state import Commit, Store
 from colme.node.wire import neighbour_pb2 as pb
 from colme.node.wire.codec import Refused, Standing
@@ -108,7 +108,7 @@ class InMemory(Way):
 
 
 class Sessions(Way):
-    """A journal, a link, a line that can be cut, a listener: mutual TLS, and a's state on disk."""
+    """A journal, two links, a line that can be cut: mutual TLS, and a's state on disk."""
 
     def __init__(self, store: Store, link: Link, wire: Wire, folder: Path) -> None:
         super().__init__()
@@ -130,7 +130,7 @@ class Sessions(Way):
         self._journal.open(self._agent, {})
 
     def receive(self, message: RoundMessage) -> None:
-        """What b's listener tells b."""
+        """What b's link tells b."""
         self.heard.append(message)
         if stored_progress(self._folder).round < message.round:
             self.hasty.append(message)
@@ -171,39 +171,32 @@ def assert_kept(kept: bool) -> None:
     assert kept
 
 
-class Caller:
-    """What a link tells, of one whose state nobody doubts (`link.Ear`)."""
+class End:
+    """Of one whose state nobody doubts (`link.Host`)."""
 
-    def __init__(self, admission: Admission) -> None:
-        self._admission = admission
-
-    def greeting(self, peer: str) -> bytes:
-        return self._admission.greeting(Standing(epoch=1, round=0))
-
-    async def welcomed(self, peer: str, welcome: pb.Welcome) -> None: ...
-
-    async def refused(self, peer: str, refusal: pb.Refusal) -> None:
-        raise AssertionError(refusal)
-
-    def parted(self, peer: str, why: str) -> None: ...
-
-    def sent(self, peer: str) -> None: ...
-
-
-class Called:
-    """Lets everybody in that is pinned (`listener.Door`)."""
-
-    def __init__(self, admission: Admission, way: Sessions) -> None:
-        self.peers = {"a": Contact(name="a")}
+    def __init__(self, admission: Admission, peer: str, way: Sessions | None = None) -> None:
+        self.boot = admission.boot
+        self.peer = Contact(name=peer)
         self._admission = admission
         self._way = way
 
-    def admit(self, peer: str, hello: pb.Hello) -> pb.Welcome:
-        self._way.hellos += 1
-        return self._admission.admit(self.peers[peer], hello, Standing(epoch=1, round=0))
+    def greeting(self, peer: str) -> bytes:
+        return self._admission.greeting(Standing(epoch=1, round=0), NEVER)
+
+    async def meet(self, peer: str, hello: pb.Hello, *, again: bool) -> pb.Welcome:
+        if self._way is not None:
+            self._way.hellos += 1
+        self._admission.admit(self.peer, hello, again=again)
+        return pb.Welcome(received=self.peer.received[1])
+
+    async def welcomed(self, peer: str, welcome: pb.Welcome) -> None: ...
 
     def receive(self, peer: str, message: Message) -> None:
+        assert self._way is not None
         self._way.receive(of_round(message))
+
+    def refused(self, peer: str, refusal: pb.Refusal) -> None:
+        raise AssertionError(refusal)
 
     def kept_out(self, error: Refused) -> None:
         raise AssertionError(error)
@@ -212,6 +205,12 @@ class Called:
 
     def broken(self, error: Exception) -> None:
         raise error
+
+    def parted(self, peer: str, why: str) -> None: ...
+
+    def sent(self, peer: str) -> None: ...
+
+    def heard(self, peer: str) -> None: ...
 
 
 @asynccontextmanager
@@ -226,17 +225,25 @@ async def sessions(folder: Path) -> AsyncIterator[Sessions]:
     state = folder / "state"
     async with AsyncExitStack() as stack:
         wire = await stack.enter_async_context(Wire(two.address("b")))
-        ear = Caller(Admission(agreement))
-        to_b = Link("b", wire.address, two.trust("a", "b"), ear, RoundsOutbox())
+        there = GrpcTransport(two.address("b"), two.trust("b", "a"), {})
+        here = GrpcTransport("", two.trust("a", "b"), {"b": wire.address})
+        a = End(Admission(agreement, boot=1), "b")
+        to_b = Link(a.peer, here, a, random=Random(1))
         store = Store.open(state, agent("a", "b").settings)
         stack.callback(store.close)
         way = Sessions(store, to_b, wire, state)
-        door = Called(Admission(agreement), way)
-        listener = Listener(two.address("b"), two.trust("b", "a"), door.peers, door)
-        await listener.start()
-        stack.push_async_callback(listener.stop)
+        b = End(Admission(agreement, boot=2), "a", way)
+        to_a = Link(b.peer, there, b, random=Random(2))
+        await there.start(b.kept_out)
+        for one in (there, to_a, to_b):
+            stack.push_async_callback(one.stop)
+
+        async def take() -> None:
+            while True:
+                await to_a.take(await there.accept())
+
         failures: list[BaseException] = []
-        for work in (way.run(), to_b.run()):
+        for work in (way.run(), take(), to_b.run()):
             await stack.enter_async_context(running(work, failures.append))
         yield way
         assert failures == []

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from hashlib import sha256
+from itertools import count
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from colme.errors import StaleStateError
 from colme.node.config import Agreed
 from colme.node.contact import NEVER, Contact
-from colme.node.session.admission import Admission, Agreement
+from colme.node.session.admission import Admission, Agreement, remembered_in
 from colme.node.wire import neighbour_pb2 as pb
 from colme.node.wire.codec import Reason, Refused, Standing, from_wire
 from support.refusing import refused
@@ -19,6 +20,7 @@ AGREED = Agreed(
     bounds=(0, 1), algorithm="paper", interval=60, start=datetime(2026, 1, 1, tzinfo=UTC)
 )
 MINE = Standing(epoch=5, round=50)
+BOOTS = count(1)
 
 
 def at(epoch: int, round_: int) -> Standing:
@@ -26,7 +28,7 @@ def at(epoch: int, round_: int) -> Standing:
 
 
 def admission(agreed: Agreed = AGREED) -> Admission:
-    return Admission(Agreement.of(agreed))
+    return Admission(Agreement.of(agreed), boot=next(BOOTS))
 
 
 def b(standing: Standing = NEVER) -> Contact:
@@ -34,28 +36,29 @@ def b(standing: Standing = NEVER) -> Contact:
 
 
 def hello_of(peer: Admission, standing: Standing) -> pb.Hello:
-    return pb.Frame.FromString(peer.greeting(standing)).hello
+    return pb.Frame.FromString(peer.greeting(standing, NEVER)).hello
 
 
 def test_a_neighbour_that_was_never_seen_is_let_in_and_remembered() -> None:
     peer = b()
-    welcome = admission().admit(peer, hello_of(admission(), at(1, 7)), MINE)
-    assert from_wire(welcome.standing) == MINE
-    assert from_wire(welcome.remembered) == at(0, 0)
+    assert admission().admit(peer, hello_of(admission(), at(1, 7))) == at(1, 7)
     assert peer.standing == at(1, 7)
     assert not peer.standing_is_stored
 
 
-def test_the_welcome_tells_what_was_remembered_before_this_hello() -> None:
-    welcome = admission().admit(b(at(3, 20)), hello_of(admission(), at(4, 21)), MINE)
-    assert from_wire(welcome.remembered) == at(3, 20)
+def test_a_hello_tells_what_is_remembered_of_the_neighbour() -> None:
+    """And what is held of its own: so both ends compare before either says anything else."""
+    hello = pb.Frame.FromString(admission().greeting(MINE, at(3, 20), b"a record")).hello
+    assert from_wire(hello.standing) == MINE
+    assert remembered_in("b", hello) == at(3, 20)
+    assert hello.yours == b"a record"
 
 
 @pytest.mark.parametrize("older", [at(2, 25), at(3, 19), at(4, 19)], ids=str)
-def test_a_standing_of_before_is_refused_and_told_what_is_remembered(older: Standing) -> None:
+def test_a_standing_of_before_is_refused(older: Standing) -> None:
     peer = b(at(3, 20))
-    with refused(Refused, "standing", reason=Reason.STALE_STATE, remembered=at(3, 20)):
-        admission().admit(peer, hello_of(admission(), older), MINE)
+    with refused(Refused, "standing", reason=Reason.STALE_STATE):
+        admission().admit(peer, hello_of(admission(), older))
     assert peer.standing == at(3, 20)
     assert peer.standing_is_stored
 
@@ -63,7 +66,7 @@ def test_a_standing_of_before_is_refused_and_told_what_is_remembered(older: Stan
 @pytest.mark.parametrize("same_or_newer", [at(3, 20), at(3, 21), at(4, 20)], ids=str)
 def test_a_reconnect_with_the_same_standing_is_fine(same_or_newer: Standing) -> None:
     peer = b(at(3, 20))
-    admission().admit(peer, hello_of(admission(), same_or_newer), MINE)
+    admission().admit(peer, hello_of(admission(), same_or_newer))
     assert peer.standing == same_or_newer
 
 
@@ -73,33 +76,15 @@ def test_a_round_that_was_heard_of_counts_against_an_older_state() -> None:
     peer.heard_in(25)
     peer.heard_in(24)
     assert peer.standing == at(3, 25)
-    with refused(Refused, "standing", reason=Reason.STALE_STATE, remembered=at(3, 25)):
-        admission().admit(peer, hello_of(admission(), at(4, 24)), MINE)
-
-
-def test_a_hello_that_only_checks_changes_nothing() -> None:
-    """Its standing is nobody's, so it can't be too old either."""
-    peer = b(at(3, 20))
-    question = pb.Frame.FromString(admission().question()).hello
-    welcome = admission().admit(peer, question, MINE)
-    assert from_wire(welcome.standing) == MINE
-    assert peer.standing == at(3, 20)
-    assert peer.standing_is_stored
+    with refused(Refused, "standing", reason=Reason.STALE_STATE):
+        admission().admit(peer, hello_of(admission(), at(4, 24)))
 
 
 def test_a_hello_that_only_checks_hears_of_another_configuration() -> None:
     other = admission(AGREED.model_copy(update={"interval": 30.0}))
     question = pb.Frame.FromString(other.question()).hello
     with refused(Refused, "agreed.interval", seen="30.0", reason=Reason.OTHER_CONFIGURATION):
-        admission().admit(b(), question, MINE)
-
-
-def test_another_configuration_is_refused_before_anything_is_remembered() -> None:
-    peer = b()
-    other = admission(AGREED.model_copy(update={"bounds": (0.0, 2.0)}))
-    with refused(Refused, "agreed.bounds", seen="0.0,2.0", reason=Reason.OTHER_CONFIGURATION):
-        admission().admit(peer, hello_of(other, at(1, 1)), MINE)
-    assert peer.standing == NEVER
+        admission().require_agreement("b", question)
 
 
 def test_a_hash_that_is_not_that_of_its_facts_is_refused() -> None:
@@ -108,7 +93,7 @@ def test_a_hash_that_is_not_that_of_its_facts_is_refused() -> None:
     with refused(
         Refused, "agreed.agreement", seen="another hash", reason=Reason.OTHER_CONFIGURATION
     ):
-        admission().admit(b(), hello, MINE)
+        admission().require_agreement("b", hello)
 
 
 @pytest.mark.parametrize("newer", [at(6, 50), at(5, 51), at(4, 51), at(6, 1)], ids=str)
@@ -121,11 +106,29 @@ def test_my_state_is_an_old_one_if_a_neighbour_knows_me_from_later(newer: Standi
 
 def test_two_processes_with_one_state_and_epoch_are_not_both_let_in() -> None:
     me, one, clone, peer = admission(), admission(), admission(), b()
-    me.admit(peer, hello_of(one, at(3, 20)), MINE)
+    me.admit(peer, hello_of(one, at(3, 20)))
     with refused(Refused, "standing", reason=Reason.STALE_STATE):
-        me.admit(peer, hello_of(clone, at(3, 20)), MINE)
-    me.admit(peer, hello_of(one, at(3, 20)), MINE)
-    me.admit(peer, hello_of(clone, at(4, 20)), MINE)
+        me.admit(peer, hello_of(clone, at(3, 20)))
+    assert peer.is_copied
+    me.admit(peer, hello_of(one, at(3, 20)))
+    assert peer.is_copied, "until it starts anew"
+    me.admit(peer, hello_of(clone, at(4, 20)))
+    assert not peer.is_copied
+
+
+def test_a_process_that_is_let_in_is_no_older_state_of_itself() -> None:
+    """Its second hello was on its way while it told more by its first session."""
+    me, one, other, peer = admission(), admission(), admission(), b()
+    hello = hello_of(one, at(3, 20))
+    me.admit(peer, hello)
+    peer.heard_in(25)
+    assert me.admit(peer, hello, again=True) == at(3, 20)
+    assert peer.standing == at(3, 25)
+    for late in (hello, hello_of(other, at(4, 20))):
+        with refused(Refused, "standing", reason=Reason.STALE_STATE):
+            me.admit(peer, late)
+    with refused(Refused, "standing", reason=Reason.STALE_STATE):
+        me.admit(peer, hello_of(other, at(4, 20)), again=True)
 
 
 @pytest.mark.parametrize("older", [at(0, 0), at(4, 50), at(4, 1), at(5, 50)], ids=str)
@@ -148,7 +151,7 @@ def test_the_hash_is_what_neighbour_proto_says() -> None:
         b"algorithm=paper\n"
         b"bounds=0.0,1.5\n"
         b"interval=60.0\n"
-        b"protocol=colme.v2\n"
+        b"protocol=colme.v3\n"
         b"rounds=clock\n"
         b'rule=bernstein {"theta":{"exponent":0.2,"scale":3.0}}\n'
         b"start=2026-01-01T00:00:00+00:00\n"
@@ -160,9 +163,9 @@ def test_the_hash_stays_what_it_was() -> None:
     """A changed one would part nodes of two versions that agree on everything."""
     free = Agreement.of(Agreed(bounds=(0, 1), algorithm="paper", rounds="free"))
     assert free.digest.hex() == (
-        # printf 'algorithm=paper\nbounds=0.0,1.0\nprotocol=colme.v2\nrounds=free\nrule=bernstein
+        # printf 'algorithm=paper\nbounds=0.0,1.0\nprotocol=colme.v3\nrounds=free\nrule=bernstein
         # {"theta":{"exponent":0.2,"scale":3.0}}\n' | sha256sum, with a space where the line ends
-        "8d2c07804a4ff962eca880e66f395b663d7ece422b092e5b24ba8a2d9a004b95"
+        "ebef496145bf2916c794933796e63823bfadb06c0b5972e83ada42111481d2d3"
     )
 
 
@@ -204,9 +207,9 @@ def test_one_difference_alone_is_the_one_named(name: str) -> None:
 
 def test_another_protocol_is_named() -> None:
     mine = Agreement.of(CLOCK_AND_PAPER)
-    theirs = replace(mine, facts=dict(mine.facts) | {"protocol": "colme.v3"})
+    theirs = replace(mine, facts=dict(mine.facts) | {"protocol": "colme.v4"})
     assert theirs.digest != mine.digest
-    assert mine.difference(theirs.facts) == ("protocol", "colme.v3", "colme.v2")
+    assert mine.difference(theirs.facts) == ("protocol", "colme.v4", "colme.v3")
 
 
 def test_a_fact_that_only_one_side_has_is_a_difference() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from colme.node.node import Node
-from colme.node.session import link
+from colme.node.session import grpc_transport, link
 from colme.node.state import Overview
 from colme.node.trust import tls
 from support.boarded import board_of, orders
@@ -40,6 +40,7 @@ def at_a_pace_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(link, "FIRST_PAUSE", 0.02)
     monkeypatch.setattr(link, "LONGEST_PAUSE", 0.1)
     monkeypatch.setattr(link, "ANSWER_SECONDS", 2.0)
+    monkeypatch.setattr(grpc_transport, "DIAL_SECONDS", 2.0)
     monkeypatch.setattr(tls, "KEEPALIVE_MS", 1000)
 
 

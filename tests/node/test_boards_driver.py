@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from colme.errors import MessageError, StaleStateError, StoreError
-from colme.node.session.outbox import MOST_WAITING, BoardsOutbox
+from colme.node.session.outbox import MOST_WAITING, Outbox
 from colme.node.wire import neighbour_pb2 as pb
 from colme.node.wire.codec import Reason, Refused, message_in, parse_frame
 from colme.protocol.board.board import LAST_ORIGIN, Page
@@ -186,7 +186,7 @@ async def test_a_neighbour_that_reads_too_slowly_is_sent_a_digest(tmp_path: Path
 
 
 def test_an_outbox_keeps_so_much_and_no_more() -> None:
-    outbox = BoardsOutbox()
+    outbox = Outbox()
     message = RecordsMessage((written(somebody(1)),))
     assert outbox.post(message), "without a session there is nothing to keep"
     assert outbox.next() is None
@@ -277,12 +277,14 @@ def test_a_proof_that_proves_nothing() -> None:
 
 async def test_an_older_record_is_noted_and_changes_nothing(tmp_path: Path) -> None:
     async with boarded(tmp_path) as one:
-        one.tell("c", GOOD)
+        one.tell("b", GOOD)
+        one.tell("c", written(somebody(0), sequence=1))
+        assert not one.noted(Reason.OLD_RECORD, "c"), "b was quicker, no more"
         one.tell("b", written(somebody(0), sequence=1))
         assert one.noted(Reason.OLD_RECORD)
         assert list(one.board) == [GOOD]
         one.driver.start(0)
-        await until(lambda: GOOD in one.records_to("b"))
+        await until(lambda: GOOD in one.records_to("c"))
 
 
 async def test_a_count_far_above_everybodys_is_noted(tmp_path: Path) -> None:

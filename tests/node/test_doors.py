@@ -40,6 +40,7 @@ def _defined(tree: ast.Module) -> set[str]:
         ("colme.node.wire.codec", ("sqlite3", "grpc", "pydantic", *COMPILER)),
         ("colme.node.state", ("grpc", "pydantic", "cryptography", *SERVER, *COMPILER)),
         ("colme.node.trust.identity", ("grpc", "pydantic", "sqlite3", *SERVER, *COMPILER)),
+        ("colme.node.session.neighbourhood", ("grpc", *SERVER)),
         ("colme.node.owner.client", ("grpc", "sqlite3", "structlog", *SERVER, *COMPILER)),
         ("colme.node.fleet", ("grpc", "sqlite3", *SERVER, "numba", "networkx")),
         ("colme.node.node", ("numpy", "networkx", *COMPILER)),

@@ -1,6 +1,6 @@
-"""My side of a session.
+"""The session with a neighbour.
 
-What is still said, what a neighbour replies, and what is told of one that can't be opened.
+What is still said, what a neighbour answers, and what is told of one that can't be opened.
 """
 
 import asyncio
@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
+from random import Random
 from shutil import copy
 from typing import Any
 
@@ -22,10 +23,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from colme.errors import IdentityError
+from colme.node.contact import Contact
 from colme.node.node import Node
 from colme.node.session import link as module
+from colme.node.session.grpc_transport import Dialled
 from colme.node.session.link import Link
-from colme.node.session.outbox import RoundsOutbox
 from colme.node.trust.identity import PRIVATE_FILE, PUBLIC_FILE, Identity
 from colme.node.trust.tls import Trust, explain
 from colme.node.wire import neighbour_pb2 as pb
@@ -38,14 +40,15 @@ from support.waiting import quiet, until
 
 
 @dataclass
-class SlowCall:
+class Slow:
     """A session on which every write waits to be let through."""
 
+    peer: str = "b"
     begun: list[int] = field(default_factory=list)
     """The rounds of the frames whose write has begun."""
     gate: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def write(self, data: bytes) -> None:
+    async def send(self, data: bytes) -> None:
         self.begun.append(pb.Frame.FromString(data).release.round)
         await self.gate.wait()
 
@@ -61,10 +64,12 @@ class Deaf:
 
 
 @asynccontextmanager
-async def speaking(link: Link, call: SlowCall, *, round_: int = 0) -> AsyncIterator[None]:
+async def speaking(link: Link, session: Slow, *, round_: int = 0) -> AsyncIterator[None]:
     """The link speaks to a neighbour that is in this round."""
     link._outbox.open(pb.Welcome(standing=pb.Standing(epoch=1, round=round_)))
-    task = asyncio.create_task(link._speak(call))  # type: ignore[arg-type]
+    here: Any = asyncio.current_task()
+    talk: Any = module._Talk(session, True, asyncio.Lock(), here)  # type: ignore[arg-type]
+    task = asyncio.create_task(link._speak(talk))
     try:
         yield
         assert not task.done()
@@ -75,34 +80,36 @@ async def speaking(link: Link, call: SlowCall, *, round_: int = 0) -> AsyncItera
 
 def made_link() -> Link:
     unused: Any = None
-    return Link("b", "127.0.0.1:1", unused, Deaf(), RoundsOutbox())  # type: ignore[arg-type]
+    return Link(Contact(name="b"), unused, Deaf(), random=Random(1))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("answered", [True, False], ids=["hung up on", "not answered"])
-def test_an_attempt_that_was_not_answered_has_waited_already(
+async def test_an_attempt_that_was_not_answered_has_waited_already(
     monkeypatch: pytest.MonkeyPatch, answered: bool
 ) -> None:
     """So a neighbour that fell silent is met again as soon as one that hung up."""
-    now, began = 0.0, list[float]()
+    loop = asyncio.get_running_loop()
+    passed, began = 0.0, list[float]()
 
-    async def attempt() -> str:
-        nonlocal now
-        began.append(now)
-        now += 0 if answered else module.ANSWER_SECONDS
-        return "no session"
+    async def attempt() -> bool:
+        nonlocal passed
+        began.append(passed)
+        passed += 0 if answered else module.ANSWER_SECONDS
+        return False
 
     async def nap(seconds: float) -> None:
-        nonlocal now
-        now += seconds
+        nonlocal passed
+        passed += seconds
         if len(began) == 20:
             raise asyncio.CancelledError
 
-    monkeypatch.setattr(module, "monotonic", lambda: now)
-    monkeypatch.setattr(asyncio, "sleep", nap)
     link = made_link()
-    monkeypatch.setattr(link, "_session", attempt)
-    with pytest.raises(asyncio.CancelledError):
-        asyncio.run(link.run())
+    monkeypatch.setattr(link, "_call", attempt)
+    with monkeypatch.context() as slow:
+        slow.setattr(loop, "time", lambda: passed)
+        slow.setattr(asyncio, "sleep", nap)
+        with pytest.raises(asyncio.CancelledError):
+            await link.run()
     apart = [b - a for a, b in pairwise(began)][10:]
     assert max(apart) <= module.LONGEST_PAUSE + module.FIRST_PAUSE
     assert min(apart) >= module.LONGEST_PAUSE / 2, "nobody is called in a hurry for long"
@@ -114,7 +121,7 @@ def post(link: Link, *rounds: int) -> None:
 
 
 async def test_what_is_dropped_while_a_frame_is_written_is_not_sent() -> None:
-    link, call = made_link(), SlowCall()
+    link, call = made_link(), Slow()
     post(link, 1, 1, 2)
     async with speaking(link, call):
         await until(lambda: call.begun)
@@ -127,7 +134,7 @@ async def test_what_is_dropped_while_a_frame_is_written_is_not_sent() -> None:
 
 
 async def test_frames_of_rounds_before_the_neighbours_own_are_not_sent() -> None:
-    link, call = made_link(), SlowCall()
+    link, call = made_link(), Slow()
     call.gate.set()
     post(link, 4, 5)
     async with speaking(link, call, round_=5):
@@ -236,7 +243,7 @@ async def test_an_identity_renewed_on_disk_is_not_taken_for_a_refusal(tmp_path: 
     known = pinning_a_copy(two)
 
     before = two.trust("a", "b")
-    async with hearing(Hearer(), known, two.address("b")):
+    async with hearing(Hearer(two.config("a", "b")), known, two.address("b")):
         assert await explain(two.address("b"), "b", before) is None
         Identity.renew(two.identity("a"), now=datetime.now(UTC))
         assert await explain(two.address("b"), "b", before) is None
@@ -290,8 +297,7 @@ def test_a_server_gets_a_new_configuration_only_where_a_pin_changed(
 
 
 def refusal(detail: str, reason: "pb.Reason" = pb.REASON_OLD_ROUND) -> bytes:
-    told = pb.Refusal(reason=reason, detail=detail, remembered=pb.Standing(epoch=1, round=1))
-    return pb.Reply(refusal=told).SerializeToString()
+    return pb.Frame(refusal=pb.Refusal(reason=reason, detail=detail)).SerializeToString()
 
 
 def last_error(node: Node) -> str:
@@ -299,13 +305,17 @@ def last_error(node: Node) -> str:
     return other.last_error or ""
 
 
-def answering(folder: Path, replies: Sequence[bytes], words: str) -> float:
-    """Until a node has found out about a neighbour that replies so; its commits in a session."""
+def answering(folder: Path, says: Callable[[bytes], Sequence[bytes]], words: str) -> float:
+    """Until a node has found out about a neighbour that says so; its commits in a session.
+
+    `says` makes of a good hello what is said.
+    """
 
     async def play() -> float:
         two = Neighbours(folder, "a", "b")
         config = two.config("a", "b")
-        hearer = Hearer(answer=lambda: replies)
+        hearer = Hearer(config)
+        hearer.answer = lambda: says(hearer.usual()[0])
         async with (
             hearing(hearer, two.trust("b", "a"), two.address("b")),
             Node(config) as node,
@@ -320,14 +330,20 @@ def answering(folder: Path, replies: Sequence[bytes], words: str) -> float:
 def test_a_welcome_is_taken_once_for_a_hello(tmp_path: Path) -> None:
     """Each is a commit, and 3,000 of them were 3,000."""
     words = "it sent a welcome for nothing that I said"
-    assert answering(tmp_path, [welcome()] * 300, words) <= 3
+    assert answering(tmp_path, lambda hello: [hello, *[welcome()] * 300], words) <= 3
 
 
 def test_a_refusal_is_taken_once_for_a_message(tmp_path: Path) -> None:
-    """With --state-lost each that remembers something is stored."""
     stale = refusal("old", pb.REASON_STALE_STATE)
     words = "it sent a refusal for nothing that I said"
-    assert answering(tmp_path, [welcome(), *[stale] * 300], words) <= 3
+    says = [welcome(), *[stale] * 300]
+    assert answering(tmp_path, lambda hello: [hello, *says], words) <= 3
+
+
+def test_a_hello_said_again_is_no_commit(tmp_path: Path) -> None:
+    words = "it sent a welcome for nothing that I said"
+    says = [welcome(), welcome()]
+    assert answering(tmp_path, lambda hello: [hello, welcome(), *[hello] * 300, *says], words) <= 3
 
 
 def test_a_reply_has_the_limit_of_a_frame(
@@ -335,7 +351,7 @@ def test_a_reply_has_the_limit_of_a_frame(
 ) -> None:
     with logging(capsys) as log:
         words = f"expected at most {LARGEST_FRAME}"
-        answering(tmp_path, [refusal("x" * 900_000)], words)
+        answering(tmp_path, lambda hello: [hello, refusal("x" * 900_000)], words)
         assert sum(len(str(line)) for line in log.lines()) < 10_000
 
 
@@ -343,7 +359,8 @@ def test_a_long_refusal_is_cut_before_it_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with logging(capsys) as log:
-        answering(tmp_path, [refusal("x" * (LARGEST_FRAME - 100))], "turned away: xxx")
+        long = refusal("x" * (LARGEST_FRAME - 100))
+        answering(tmp_path, lambda hello: [hello, long], "turned away: xxx")
         (line,) = log.lines(event="refused by a neighbour")
         assert line["why"] == "x" * 500 + "..."
         assert all(len(str(line)) < 1000 for line in log.lines())
@@ -354,4 +371,26 @@ def test_my_own_refusal_fits_whatever_it_quotes() -> None:
     error = Refused(Reason.OTHER_CONFIGURATION, "b", "agreed.rule", "\x00" * LARGEST_FRAME, "mine")
     reply = reply_of(error)
     assert len(reply) <= LARGEST_FRAME
-    assert pb.Reply.FromString(reply).refusal.detail.startswith("agreed.rule: saw ")
+    assert pb.Frame.FromString(reply).refusal.detail.startswith("agreed.rule: saw ")
+
+
+class Endless:
+    """A call that never ends, and a channel."""
+
+    async def done_writing(self) -> None:
+        await asyncio.Event().wait()
+
+    def cancel(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+async def test_whoever_is_cancelled_while_it_closes_a_session_stays_cancelled() -> None:
+    """gRPC cancels those who use a call that is over: that is another thing."""
+    unused: Any = Endless()
+    session = Dialled("b", unused, unused, unused)
+    task = asyncio.create_task(session.close("over"))
+    await quiet()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task

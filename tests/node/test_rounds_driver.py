@@ -121,9 +121,6 @@ class HeldClock:
     def monotonic(self) -> float:
         return self.now
 
-    def jitter(self) -> float:
-        return 1.0
-
 
 async def test_on_a_clock_a_round_far_ahead_is_refused(tmp_path: Path) -> None:
     pace = Pace(interval=1000, deadline=8, clock=0)

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
+from itertools import count
 from math import nan
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from grpc.aio._call import StreamStreamCall
 from colme.node.config import NodeConfig
 from colme.node.node import Node
 from colme.node.owner.status import NeighbourStatus
-from colme.node.session.listener import Listener
+from colme.node.session.link import Link
 from colme.node.session.rehearsal import check
 from colme.node.trust.tls import LARGEST_PACKET, Trust
 from colme.node.wire import neighbour_pb2 as pb
@@ -24,7 +25,7 @@ from colme.protocol.messages import ConsensusMessage, ReleaseMessage, RoundMessa
 from support.boarded import board_of, of, orders, release, somebody
 from support.boards import written
 from support.logged import Logged
-from support.neighbours import Caller, Hearer, Neighbours, calling, counted, hearing, welcome
+from support.neighbours import Hearer, Neighbours, Other, calling, counted, hearing, welcome
 from support.waiting import PATIENCE, quiet, until
 
 
@@ -41,8 +42,12 @@ class Scene:
     trust: Trust
     config: NodeConfig
 
-    def calling(self) -> AbstractAsyncContextManager[Caller]:
+    def calling(self) -> AbstractAsyncContextManager[Other]:
         return calling(self.trust, "a", self.config)
+
+    async def alone(self) -> None:
+        """Node a knows that c has hung up."""
+        await until(lambda: [one.connected for one in self.a.status().neighbours] == [True, False])
 
     async def goes_on(self) -> None:
         """What a says still reaches b."""
@@ -118,7 +123,7 @@ LEFT_OUT_IN_ROUNDS: dict[str, tuple[Callable[[int], bytes], str]] = {
 }
 
 
-async def is_refused(scene: Scene, c: Caller, frame: bytes, reason: str, logged: Logged) -> None:
+async def is_refused(scene: Scene, c: Other, frame: bytes, reason: str, logged: Logged) -> None:
     """It is answered, counted and logged."""
     assert (await c.hello()).WhichOneof("content") == "welcome"
     await c.say(frame)
@@ -186,10 +191,10 @@ async def test_an_older_standing_is_not_let_in(tmp_path: Path, logged: Logged) -
     async with on_scene(tmp_path) as scene:
         async with scene.calling() as c:
             await c.hello(epoch=5, round_=900)
+        await scene.alone()
         async with scene.calling() as c:
             refusal = (await c.hello(5, 899)).refusal
             assert refusal.reason == pb.REASON_STALE_STATE
-            assert (refusal.remembered.epoch, refusal.remembered.round) == (5, 900)
             assert await c.is_over()
         assert counted(scene.a.metrics, 'sessions_refused_total{reason="stale state"}') == 1
         assert logged.lines(node="a", event="not let in", peer="c", reason="stale state")
@@ -215,28 +220,26 @@ async def test_who_stops_listening_waits_for_the_sessions_at_work(
     """gRPC does not, and prints a traceback for each that the end of the loop meets."""
     begun, may_end = asyncio.Event(), asyncio.Event()
 
-    async def slow_to_end(_self: Listener, frames: AsyncIterator[bytes], _context: object) -> None:
-        await anext(frames)
+    async def slow_to_end(_self: Link, _talk: object) -> str:
         begun.set()
         while not may_end.is_set():
             with suppress(asyncio.CancelledError):
                 await may_end.wait()
+        return "over"
 
-    monkeypatch.setattr(Listener, "_session", slow_to_end)
+    monkeypatch.setattr(Link, "_until_parted", slow_to_end)
 
     two = Neighbours(tmp_path, "a", "b")
     config = two.config("a", "b")
     async with Node(config) as node, calling(two.trust("b", "a"), "a", config) as caller:
-        await caller.say(b"hello")
         await begun.wait()
-        listener = node._parts.neighbourhood._listener
-        stopping = asyncio.create_task(listener.stop())
-        assert await caller.is_over()
+        stopping = asyncio.create_task(node._parts.neighbourhood._end_sessions())
         await quiet()
         early = stopping.done()
         may_end.set()
         await stopping
         assert not early
+        assert await caller.is_over()
 
 
 FREE = {"rounds": "free"}
@@ -262,33 +265,34 @@ def numbers(frames: list[bytes]) -> list[int]:
 async def test_frames_not_yet_received_are_sent_again_once_as_the_same_bytes(
     tmp_path: Path,
 ) -> None:
-    """c hangs up after frame 1, answers meanwhile, and lets a in again: it has frame 1, then 3."""
+    """c hangs up after frame 1, and lets a in again: it has frame 1, then 3."""
     two = Neighbours(tmp_path, "a", "c")
-    trust = two.trust("c", "a")
     has = [0]
-    hearer = Hearer(answer=lambda: [welcome(has[0], epoch=1 if has[0] else 0)])
     config = two.in_rounds("a", "c", agreed=FREE, pace=PATIENT)
+    hearer = Hearer(config)
+    hearer.answer = lambda: [
+        hearer.usual(remembered=(1, 0), round_=2)[0] if has[0] else hearer.usual()[0],
+        welcome(has[0]),
+    ]
     async with AsyncExitStack() as stack:
-        await stack.enter_async_context(hearing(hearer, trust, two.address("c")))
+        await stack.enter_async_context(hearing(hearer, two.trust("c", "a"), two.address("c")))
         a = await stack.enter_async_context(Node(config))
-        c = await stack.enter_async_context(calling(trust, "a", config))
-        await c.hello()
         await until(lambda: hearer.sessions and numbers(hearer.sessions[-1]) == [1])
         for sequence, message in enumerate(answers(1), start=1):
-            await c.tell(message, sequence)
+            await hearer.others[-1].tell(message, sequence)
         await until(lambda: a.status().round == 2)
         await until(lambda: len(hearer.sessions[-1]) == 4)
         for known in (1, 3, 4):
             has[0] = known
             sessions = len(hearer.sessions)
-            hearer.hang_up()
+            await hearer.hang_up()
             await until(lambda n=sessions: len(hearer.sessions) > n)  # type: ignore[misc]
             missing = list(range(known + 1, 5))
             await until(lambda n=missing: numbers(hearer.sessions[-1]) == n)  # type: ignore[misc]
             assert hearer.sessions[-1] == hearer.sessions[0][known:]
         # What comes next goes on from there, once.
         for sequence, message in enumerate(answers(2), start=4):
-            await c.tell(message, sequence)
+            await hearer.others[-1].tell(message, sequence)
         await until(lambda: numbers(hearer.sessions[-1]) == [5, 6, 7])
 
 
@@ -296,24 +300,24 @@ async def test_a_session_that_ends_while_a_frame_is_written_ends_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """gRPC raises InvalidStateError then; which of the two is first is a matter of luck."""
-    write, over = StreamStreamCall.write, iter([False, True])
+    write, said = StreamStreamCall.write, count()
 
     async def written_too_late(self: Any, data: bytes) -> None:
-        if next(over, False):  # The first is the hello.
+        if next(said) == 2:  # After the hello and the welcome.
             raise asyncio.InvalidStateError("RPC already finished.")
         await write(self, data)
 
     two = Neighbours(tmp_path, "a", "c")
     config = two.config("a", "c")
-    remembered = iter([0])
-    hearer = Hearer(answer=lambda: [welcome(epoch=next(remembered, 1))])
+    hearer, remembered = Hearer(config), iter([0])
+    hearer.answer = lambda: hearer.usual(remembered=(next(remembered, 1), 0))
     monkeypatch.setattr(StreamStreamCall, "write", written_too_late)
     async with hearing(hearer, two.trust("c", "a"), two.address("c")), Node(config) as a:
         await until(lambda: len(hearer.sessions) == 2 and hearer.sessions[1])
         assert a.status().troubles == ()
 
 
-async def said(c: Caller, epoch: int) -> int:
+async def said(c: Other, epoch: int) -> int:
     """The number of c's last frame that a has taken in."""
     return (await c.hello(epoch=epoch, round_=1)).welcome.received
 
@@ -345,7 +349,9 @@ async def test_a_new_session_takes_the_place_of_the_one_before(tmp_path: Path) -
             await second.hello()
             async with asyncio.timeout(PATIENCE / 2):
                 assert await first.is_over()
-            assert (await second.hello()).WhichOneof("content") == "welcome"
+            for _ in range(2):
+                await second.say(records(GOOD.to_bytes()))
+            assert (await second.hear()).refusal.reason == pb.REASON_DUPLICATE
 
 
 async def test_connections_that_are_over_are_forgotten(tmp_path: Path) -> None:
@@ -354,7 +360,8 @@ async def test_connections_that_are_over_are_forgotten(tmp_path: Path) -> None:
     trust = two.trust("c", "a")
     config = two.config("a", "c")
     async with Node(config) as a:
-        connections = a._parts.neighbourhood._listener._connections
+        transport: Any = a._parts.neighbourhood._transport
+        connections = transport._connections
         async with calling(trust, "a", config) as c:
             await c.hello(interval="9.0")
             assert await c.is_over()
@@ -369,21 +376,25 @@ async def test_connections_that_are_over_are_forgotten(tmp_path: Path) -> None:
         await until(lambda: not connections)
 
 
-def refusal(reason: int, **remembered: int) -> bytes:
-    told = pb.Refusal(detail="no", remembered=pb.Standing(**remembered))
+def refusal(reason: int) -> bytes:
+    told = pb.Refusal(detail="no")
     told.reason = reason  # type: ignore[assignment]
-    return pb.Reply(refusal=told).SerializeToString()
+    return pb.Frame(refusal=told).SerializeToString()
 
 
-FALSE_ANSWERS: dict[str, list[bytes]] = {
-    "garbage": [b"\xff" * 30],
-    "nothing": [b""],
-    "garbage later": [welcome(), b"\xff" * 30],
-    "a reason of the future": [refusal(99)],
-    "a reason of the future, later": [welcome(), refusal(99)],
-    "a standing nobody can have": [welcome(epoch=2**63)],
-    "a refusal nobody can mean": [refusal(pb.REASON_STALE_STATE, round=2**64 - 1)],
-    "a number of the future": [welcome(received=2**64 - 1)],
+FALSE_ANSWERS: dict[str, Callable[[Hearer], list[bytes]]] = {
+    "garbage": lambda _: [b"\xff" * 30],
+    "nothing": lambda _: [b""],
+    "garbage after a hello": lambda c: [c.usual()[0], b"\xff" * 30],
+    "garbage later": lambda c: [*c.usual(), b"\xff" * 30],
+    "a message first": lambda c: [c.usual()[0], records(GOOD.to_bytes())],
+    "a reason of the future": lambda c: [c.usual()[0], refusal(99)],
+    "a reason of the future, later": lambda c: [*c.usual(), refusal(99)],
+    "a standing nobody can have": lambda c: c.usual(remembered=(2**63, 0)),
+    "a refusal nobody can mean": lambda c: [c.usual()[0], refusal(pb.REASON_STALE_STATE)],
+    "a number of the future": lambda c: [c.usual()[0], welcome(received=2**64 - 1)],
+    "a round nobody can be in": lambda c: [c.usual()[0], welcome(round_=2**64 - 1)],
+    "an entry that is none": lambda c: c.usual(yours=b"\xff" * 30),
 }
 
 
@@ -394,11 +405,13 @@ def met(neighbour: NeighbourStatus) -> bool:
 @pytest.mark.parametrize("what", FALSE_ANSWERS)
 async def test_whatever_a_neighbour_answers_the_node_goes_on(what: str, tmp_path: Path) -> None:
     three = Neighbours(tmp_path, "a", "b", "c")
-    hearer = Hearer(answer=lambda: FALSE_ANSWERS[what])
+    config = three.config("a", "b", "c")
+    hearer = Hearer(config)
+    hearer.answer = lambda: FALSE_ANSWERS[what](hearer)
     async with AsyncExitStack() as stack:
         trust = three.trust("c", "a")
         await stack.enter_async_context(hearing(hearer, trust, three.address("c")))
-        a = await stack.enter_async_context(Node(three.config("a", "b", "c")))
+        a = await stack.enter_async_context(Node(config))
         b = await stack.enter_async_context(Node(three.config("b", "a")))
         await until(lambda: met(a.status().neighbours[1]))
         await release(a)

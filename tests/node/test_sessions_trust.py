@@ -4,15 +4,18 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from shutil import copyfile, rmtree
 
+import grpc
 import pytest
-from grpc.aio import AioRpcError
+from grpc.aio import ServicerContext, server
 
 from colme.errors import IdentityError
 from colme.node.node import Node
 from colme.node.owner.status import NeighbourStatus
-from colme.node.session import listener
+from colme.node.session import grpc_transport
 from colme.node.session.rehearsal import check
+from colme.node.session.transport import Parted
 from colme.node.trust.identity import PUBLIC_FILE, Identity
+from colme.node.trust.tls import server_options
 from support.boarded import orders, release
 from support.logged import Logged
 from support.neighbours import Hearer, Neighbours, calling, counted, hearing
@@ -23,7 +26,7 @@ from support.waiting import until
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Strangers are counted soon."""
-    monkeypatch.setattr(listener, "HELLO_SECONDS", 0.3)
+    monkeypatch.setattr(grpc_transport, "HELLO_SECONDS", 0.3)
 
 
 def unknown_peers(node: Node) -> float:
@@ -57,14 +60,15 @@ async def test_a_stranger_gets_nowhere_and_is_counted(tmp_path: Path, logged: Lo
     async with Node(config) as a, Node(three.config("b", "a")) as b:
         await goes_on(a, b)
         assert unknown_peers(a) == 0
-        async with calling(three.trust("stranger", "a"), "a", config) as caller:
-            with pytest.raises(AioRpcError):
+        with pytest.raises(Parted):
+            async with calling(three.trust("stranger", "a"), "a", config) as caller:
                 await caller.hello()
-        await until(lambda: unknown_peers(a) == 1)
-        (line,) = logged.lines(node="a", event="not let in", reason="unknown peer")
+        # Its call, and its look at why there was no session.
+        await until(lambda: unknown_peers(a) == 2)
+        line, *_ = logged.lines(node="a", event="not let in", reason="unknown peer")
         assert line["peer"] == "a stranger"
         await goes_on(a, b)
-        assert unknown_peers(a) == 1
+        assert unknown_peers(a) == 2
 
 
 @pytest.mark.usefixtures("impatient")
@@ -114,8 +118,8 @@ async def test_an_expired_certificate_of_a_neighbour_is_named(
         assert why.startswith("certificate of c: saw 'expired on")
         assert "c runs `colme identity renew`" in why
         assert logged.lines(node="a", event="not connected", peer="c", why=why)
-        async with calling(three.trust("c", "a"), "a", config) as caller:
-            with pytest.raises(AioRpcError):
+        with pytest.raises(Parted):
+            async with calling(three.trust("c", "a"), "a", config) as caller:
                 await caller.hello()
         await until(lambda: unknown_peers(a) == 1)
         await goes_on(a, b)
@@ -179,11 +183,12 @@ async def test_check_in_rounds_says_in_which_a_neighbour_is(tmp_path: Path) -> N
 
 async def test_check_takes_no_garbage_for_an_answer(tmp_path: Path) -> None:
     two = Neighbours(tmp_path, "a", "b")
-    hearer = Hearer(answer=lambda: [b"\xff" * 30])
+    config = two.config("a", "b")
+    hearer = Hearer(config, answer=lambda: [b"\xff" * 30])
     async with hearing(hearer, two.trust("b", "a"), two.address("b")):
-        (found,) = await check(two.config("a", "b"))
+        (found,) = await check(config)
     assert not found.well
-    assert found.words.startswith("its reply is not valid (reply: saw ")
+    assert found.words.startswith("its reply is not valid (frame: saw ")
 
 
 async def test_check_names_a_wrong_certificate(tmp_path: Path) -> None:
@@ -219,3 +224,28 @@ async def test_a_neighbour_appends_the_new_certificate_and_goes_on(tmp_path: Pat
             assert after.fingerprint != before.fingerprint
             assert after.epoch == before.epoch + 1
             assert after.samples.taken > before.samples.taken
+
+
+async def test_an_earlier_version_that_is_called_is_told_of(tmp_path: Path) -> None:
+    """It has no such service; its own is another one."""
+
+    async def never(_frames: object, context: ServicerContext[bytes, bytes]) -> None:
+        await context.read()
+
+    two = Neighbours(tmp_path, "a", "b")
+    old = server(options=server_options())
+    handler: grpc.RpcMethodHandler[bytes, bytes]
+    handler = grpc.stream_stream_rpc_method_handler(never)
+    service = grpc.method_handlers_generic_handler("colme.v2.Neighbour", {"Session": handler})
+    old.add_generic_rpc_handlers((service,))
+    credentials = two.trust("b", "a").server_credentials(lambda: None)
+    assert old.add_secure_port(two.address("b"), credentials)
+    await old.start()
+    try:
+        config = two.config("a", "b")
+        (found,) = await check(config)
+        assert found.words == grpc_transport.OTHER_VERSION
+        async with Node(config) as a:
+            await until(lambda: of_neighbour(a, "b").last_error == grpc_transport.OTHER_VERSION)
+    finally:
+        await old.stop(grace=0)

@@ -544,14 +544,18 @@ async def test_another_signing_key_is_refused_by_the_state(tmp_path: Path) -> No
             pass
 
 
-async def test_a_neighbour_of_an_earlier_version_is_told_in_words(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", ["v1", "v2"])
+async def test_a_neighbour_of_an_earlier_version_is_told_in_words(
+    version: str, tmp_path: Path
+) -> None:
     two = Neighbours(tmp_path, "a", "b")
     config = two.config("a", "b")
     trust = two.trust("b", "a")
     async with Node(config) as node:
         credentials = trust.channel_credentials("a")
         async with secure_channel(config.listen, credentials, channel_options()) as channel:
-            call: Any = channel.stream_stream("/colme.v1.Neighbour/Session")(timeout=PATIENCE)
+            method = f"/colme.{version}.Neighbour/Session"
+            call: Any = channel.stream_stream(method)(timeout=PATIENCE)
             await call.write(pb.Frame(hello=pb.Hello()).SerializeToString())
             data: Any = await call.read()
         refusal = pb.Reply.FromString(data).refusal
@@ -560,6 +564,8 @@ async def test_a_neighbour_of_an_earlier_version_is_told_in_words(tmp_path: Path
         assert "update" in refusal.detail
         counted = 'colme_sessions_refused_total{reason="other configuration"} 1.0'
         assert counted in node.metrics.text().decode()
+        transport: Any = node._parts.neighbourhood._transport
+        await until(lambda: not transport._connections)
 
 
 async def test_a_state_that_may_be_old_takes_nothing_in_before_a_neighbour_answers(

@@ -84,7 +84,7 @@ class Seen:
         lines = node.metrics.text().decode().splitlines()
         self.metrics.extend(line for line in lines if not OF_THE_MOMENT.match(line))
         self.status.append(public(asdict(node.status())))
-        # In no order: what the two sessions between two nodes do, they do at the same time.
+        # In no order: what both ends of a session do, they do at the same time.
         self.log.extend(sorted(json.dumps(line | {"time": 0}) for line in logged.lines()))
 
 

@@ -22,6 +22,7 @@ from colme.node.wire.codec import (
     Standing,
     encode,
     message_in,
+    old_reply_of,
     parse_frame,
     reply_of,
 )
@@ -116,11 +117,12 @@ def test_a_dataclass_and_its_proto_have_the_same_fields(made: type[Any]) -> None
             assert one.message_type.name in [kind.__name__ for kind in kinds]
 
 
-def test_every_message_has_an_arm_of_its_own_and_every_arm_but_hello_a_message() -> None:
+def test_every_message_has_an_arm_of_its_own_and_every_arm_but_a_greeting_a_message() -> None:
     arms = pb.Frame.DESCRIPTOR.oneofs_by_name["content"].fields
     names = [arm.message_type.name for arm in arms if arm.message_type is not None]
     assert sorted(names) == sorted(
-        ["Hello", *(made.__name__ for made in (*get_args(RoundMessage), *get_args(BoardMessage)))]
+        ["Hello", "Welcome", "Refusal"]
+        + [made.__name__ for made in (*get_args(RoundMessage), *get_args(BoardMessage))]
     )
 
 
@@ -157,7 +159,7 @@ def test_garbage_is_refused_as_such(data: bytes) -> None:
 def test_whatever_the_bytes_they_are_a_message_or_refused(data: bytes) -> None:
     with suppress(Refused):
         frame = parse_frame("b", data)
-        if frame.WhichOneof("content") != "hello":
+        if frame.WhichOneof("content") not in ("hello", "welcome", "refusal"):
             message_in("b", frame)
 
 
@@ -223,13 +225,12 @@ def test_the_same_frames_without_it_are_taken(kind: str) -> None:
 
 @pytest.mark.parametrize("reason", list(Reason))
 def test_every_reason_has_its_name_on_the_wire(reason: Reason) -> None:
-    remembered = Standing(epoch=2, round=9)
-    error = Refused(reason, "b", "round", 3, "4 or 5", remembered)
-    refusal = pb.Reply.FromString(reply_of(error)).refusal
+    error = Refused(reason, "b", "round", 3, "4 or 5")
+    refusal = pb.Frame.FromString(reply_of(error)).refusal
+    assert pb.Reply.FromString(old_reply_of(error)).refusal == refusal
     assert pb.Reason.Name(refusal.reason) == f"REASON_{reason.name}"
     assert refusal.reason != pb.REASON_UNSPECIFIED
     assert refusal.detail == "round: saw 3, expected 4 or 5"
-    assert (refusal.remembered.epoch, refusal.remembered.round) == (2, 9)
 
 
 def test_the_generated_code_is_that_of_the_proto_file(tmp_path: Path) -> None:

@@ -122,9 +122,9 @@ class Boarded(Harness):
             for entry in one.message.entries
         ]
 
-    def noted(self, reason: Reason) -> bool:
-        """Whether one thing of neighbour b was refused or noted, for a reason."""
-        return self.counted(f'colme_messages_refused_total{{peer="b",reason="{reason}"}} 1.0')
+    def noted(self, reason: Reason, peer: str = "b") -> bool:
+        """Whether one thing of a neighbour was refused or noted, for a reason."""
+        return self.counted(f'colme_messages_refused_total{{peer="{peer}",reason="{reason}"}} 1.0')
 
     def tick(self) -> None:
         """Tick at once, whenever the next tick would be due."""

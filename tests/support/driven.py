@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from random import Random
 
 from colme.network import NoiseSource
 from colme.node.clock import Clock, SystemClock
@@ -150,6 +151,7 @@ class Harness:
                 post=self.post,
                 greet=self.greet,
                 clock=clock or SystemClock(),
+                random=Random(0),
                 metrics=self.metrics,
                 fail=self.failures.append,
             )

@@ -1,28 +1,27 @@
 """Neighbours on this machine: identities, configurations, and one made by hand that may misbehave.
 
-The one made by hand has a real identity and speaks gRPC itself: `Caller` says what a test tells it
-to, `Hearer` lets a node call it and keeps what it gets.
+The one made by hand has a real identity: `calling` calls a node and says what a test tells it to,
+`Hearer` lets a node call it and keeps what it gets.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from socket import create_server
 from typing import Any
 
-import grpc
-from grpc.aio import EOF, AioRpcError, ServicerContext, StreamStreamCall, secure_channel, server
-
 from colme.node.config import NodeConfig
 from colme.node.metrics import Metrics
 from colme.node.session.admission import Agreement
+from colme.node.session.grpc_transport import GrpcTransport
+from colme.node.session.transport import Parted, PeerSession
 from colme.node.trust.identity import PUBLIC_FILE, Identity
-from colme.node.trust.tls import Trust, channel_options, server_options
+from colme.node.trust.tls import Trust
 from colme.node.wire import neighbour_pb2 as pb
-from colme.node.wire.codec import METHOD, SERVICE, encode
+from colme.node.wire.codec import encode
 from colme.protocol.messages import Message
 from support.waiting import PATIENCE
 
@@ -125,114 +124,146 @@ class Neighbours:
 
 
 @dataclass
-class Caller:
-    """A session to a node, in the hands of a test."""
+class Other:
+    """An end of a session with a node, in the hands of a test."""
 
-    call: "StreamStreamCall[bytes, bytes]"
-    config: NodeConfig
+    session: PeerSession
+    config: NodeConfig | None = None
     """Of the node: what it has agreed on."""
+    heard: list[bytes] = field(default_factory=list)
+    """Its messages, in order."""
+    answers: list[pb.Frame] = field(default_factory=list)
+    """Its welcomes and refusals, in order."""
+    boot: int = 1
 
     async def say(self, data: bytes) -> None:
         """Any bytes as a frame."""
-        await self.call.write(data)
+        await self.session.send(data)
 
     async def tell(self, message: Message, sequence: int) -> None:
         """A message as a frame."""
         await self.say(encode(message, sequence))
 
-    async def hello(self, epoch: int = 1, round_: int = 0, **facts: str) -> pb.Reply:
+    async def hello(self, epoch: int = 1, round_: int = 0, **facts: str) -> pb.Frame:
         """A hello and the answer to it; `facts` differ from what the node has."""
+        assert self.config is not None
         agreement = Agreement(dict(Agreement.of(self.config.agreed).facts) | facts)
-        standing = pb.Standing(epoch=epoch, round=round_)
-        hello = pb.Hello(agreement=agreement.digest, facts=agreement.facts, standing=standing)
-        await self.say(pb.Frame(hello=hello).SerializeToString())
+        await self.say(hello(agreement, epoch=epoch, round_=round_, boot=self.boot))
+        await self.say(welcome())
         return await self.hear()
 
-    async def hear(self) -> pb.Reply:
-        """What the node answers."""
+    async def hear(self) -> pb.Frame:
+        """The node's next answer; messages that come before it are put aside."""
         async with asyncio.timeout(PATIENCE):
-            data = await self.call.read()
-        assert isinstance(data, bytes), "the node hung up"
-        return pb.Reply.FromString(data)
+            return await self._answer()
+
+    async def _answer(self) -> pb.Frame:
+        while True:
+            data = await self.session.receive()
+            frame = pb.Frame.FromString(data)
+            if frame.WhichOneof("content") in ("welcome", "refusal"):
+                self.answers.append(frame)
+                return frame
+            if not frame.HasField("hello"):
+                self.heard.append(data)
+
+    async def listen(self) -> None:
+        """Keep the node's messages, until the session is over."""
+        with suppress(Parted):
+            while True:
+                await self._answer()
 
     async def is_over(self) -> bool:
-        """Whether the node hangs up next."""
-        try:
-            async with asyncio.timeout(PATIENCE):
-                return await self.call.read() is EOF
-        except AioRpcError:
-            return True
+        """Once the node has hung up; what it says before that is put aside."""
+        async with asyncio.timeout(PATIENCE):
+            await self.listen()
+        return True
+
+
+def hello(
+    agreement: Agreement,
+    *,
+    epoch: int = 1,
+    round_: int = 0,
+    boot: int = 1,
+    yours: bytes = b"",
+    remembered: tuple[int, int] = (0, 0),
+) -> bytes:
+    """A hello of one that is there, and that remembers this epoch and round of the node."""
+    said = pb.Hello(
+        agreement=agreement.digest,
+        facts=agreement.facts,
+        standing=pb.Standing(epoch=epoch, round=round_),
+        boot=boot,
+        remembered=pb.Standing(epoch=remembered[0], round=remembered[1]),
+        yours=yours,
+    )
+    return pb.Frame(hello=said).SerializeToString()
+
+
+def welcome(received: int = 0, round_: int = 0) -> bytes:
+    """A welcome that has this number last."""
+    said = pb.Welcome(standing=pb.Standing(epoch=1, round=round_), received=received)
+    return pb.Frame(welcome=said).SerializeToString()
 
 
 @asynccontextmanager
-async def calling(
-    trust: Trust, node: str, config: NodeConfig, *, seconds: float | None = PATIENCE
-) -> AsyncIterator[Caller]:
-    """A session to a node; broken off at the end of the block, or after so many seconds."""
-    credentials = trust.channel_credentials(node)
-    async with secure_channel(config.listen, credentials, channel_options()) as channel:
-        call: StreamStreamCall[bytes, bytes] = channel.stream_stream(METHOD)(timeout=seconds)
-        try:
-            yield Caller(call, config)
-        finally:
-            call.cancel()
-
-
-def welcome(received: int = 0, **remembered: int) -> bytes:
-    """A welcome that has this number last and remembers this standing."""
-    told = pb.Welcome(
-        standing=pb.Standing(epoch=1, round=0),
-        received=received,
-        remembered=pb.Standing(**remembered),
-    )
-    return pb.Reply(welcome=told).SerializeToString()
+async def calling(trust: Trust, node: str, config: NodeConfig) -> AsyncIterator[Other]:
+    """A session to a node; broken off at the end of the block."""
+    session = await GrpcTransport("", trust, {node: config.listen}).dial(node)
+    try:
+        yield Other(session, config)
+    finally:
+        await session.close("the test is over")
 
 
 @dataclass
 class Hearer:
-    """Takes a node's sessions, one after another, and keeps the frames of each."""
+    """Takes a node's sessions, one after another, and keeps the messages of each."""
 
-    answer: Callable[[], Sequence[bytes]] = lambda: [welcome()]
-    """What a hello gets, each a reply."""
+    config: NodeConfig
+    """Of the node."""
+    answer: Callable[[], Sequence[bytes]] | None = None
+    """What it says to a caller, each a frame; a hello and a welcome if nothing else is said."""
     sessions: list[list[bytes]] = field(default_factory=list)
-    _hang_up: asyncio.Event = field(default_factory=asyncio.Event)
+    others: list[Other] = field(default_factory=list)
 
-    def hang_up(self) -> None:
+    async def hang_up(self) -> None:
         """End the session there is."""
-        self._hang_up.set()
+        await self.others[-1].session.close("hung up by the test")
 
-    async def take(
-        self, frames: AsyncIterator[bytes], context: "ServicerContext[bytes, bytes]"
-    ) -> None:
-        self._hang_up = over = asyncio.Event()
-        await anext(frames)
-        kept: list[bytes] = []
-        self.sessions.append(kept)
-        for reply in self.answer():
-            await context.write(reply)
+    def usual(self, **said: Any) -> list[bytes]:
+        """What one says that lets the node in."""
+        return [hello(Agreement.of(self.config.agreed), **said), welcome()]
 
-        async def keep() -> None:
-            async for data in frames:
-                kept.append(data)  # noqa: PERF401 (others look on meanwhile)
-
-        keeping = asyncio.create_task(keep())
-        await over.wait()
-        keeping.cancel()
+    async def take(self, session: PeerSession) -> None:
+        """Answer, and listen to the end."""
+        other = Other(session, self.config)
+        with suppress(Parted):
+            for frame in self.usual() if self.answer is None else self.answer():
+                await other.say(frame)
+        # Only now, so that a test says nothing by it before that.
+        self.sessions.append(other.heard)
+        self.others.append(other)
+        await other.listen()
 
 
 @asynccontextmanager
 async def hearing(hearer: Hearer, trust: Trust, address: str) -> AsyncIterator[Hearer]:
     """Listen at an address with a real identity."""
-    listener = server(options=server_options())
-    handler: grpc.RpcMethodHandler[bytes, bytes]
-    handler = grpc.stream_stream_rpc_method_handler(hearer.take)
-    listener.add_generic_rpc_handlers(
-        (grpc.method_handlers_generic_handler(SERVICE, {"Session": handler}),)
-    )
-    assert listener.add_secure_port(address, trust.server_credentials(lambda: None))
-    await listener.start()
+    transport = GrpcTransport(address, trust, {})
+    await transport.start(lambda _: None)
+    tasks: set[asyncio.Task[None]] = set()
+
+    async def take_all() -> None:
+        while True:
+            tasks.add(asyncio.create_task(hearer.take(await transport.accept())))
+
+    taking = asyncio.create_task(take_all())
     try:
         yield hearer
     finally:
-        hearer.hang_up()
-        await listener.stop(grace=0)
+        taking.cancel()
+        for task in tasks:
+            task.cancel()
+        await transport.stop()

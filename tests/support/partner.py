@@ -17,7 +17,7 @@ from colme.protocol.events import Begin, Deadline, Received
 from colme.protocol.messages import ConsensusMessage, ReleaseMessage, RoundMessage, of_round
 from colme.protocol.rounds.state import Phase
 from colme.protocol.settings import Settings
-from support.neighbours import Caller, Hearer, Neighbours, calling, hearing
+from support.neighbours import Hearer, Neighbours, Other, hearing, welcome
 from support.twins import Samples
 from support.waiting import PATIENCE, until
 
@@ -62,16 +62,17 @@ class Partner:
         """
         trust, address = self.neighbours.trust("b", "a"), self.neighbours.address("b")
         self._starts += 1
-        hearer = Hearer()
-        async with (
-            hearing(hearer, trust, address),
-            node,
-            calling(trust, "a", self.config) as caller,
-        ):
-            await caller.hello(epoch=self._starts, round_=self._agent.round)
+        hearer = Hearer(self.config)
+        at = self._agent.round
+        # It is where a is told that b is, or a would go on with the round that it left.
+        hearer.answer = lambda: [
+            hearer.usual(epoch=self._starts, boot=self._starts, round_=at)[0],
+            welcome(round_=at),
+        ]
+        async with hearing(hearer, trust, address), node:
             await until(lambda: hearer.sessions)
             frames = hearer.sessions[0]
-            says = _Says(caller, node)
+            says = _Says(hearer.others[0], node)
             for mine in samples:
                 await self._round(frames, says, mine)
             everything = f'colme_messages_sent_total{{peer="b"}} {says.said + 1:.1f}'
@@ -79,8 +80,10 @@ class Partner:
             await until(lambda: len(frames) == says.said + 1)
             # Of a round that is over: what it is told then is for b to see as well.
             says.said += 1
-            await caller.tell(ReleaseMessage(round=1, release=None), says.said)
-            refusal = await caller.hear()
+            said = len(hearer.others[0].answers)
+            await says.other.tell(ReleaseMessage(round=1, release=None), says.said)
+            await until(lambda: len(hearer.others[0].answers) > said)
+            refusal = hearer.others[0].answers[-1]
             self.heard += [*frames, refusal.SerializeToString()]
             look()
 
@@ -114,7 +117,7 @@ class Partner:
 class _Says:
     """How far one session has come."""
 
-    caller: Caller
+    other: Other
     node: Node
     said: int = 0
     read: int = 0
@@ -124,4 +127,4 @@ class _Says:
             # Before it, for it ends a's round: they are of the next one.
             await self.node.take(mine)
         self.said += 1
-        await self.caller.tell(message, self.said)
+        await self.other.tell(message, self.said)

@@ -1,8 +1,7 @@
-"""The time, and how long to wait between attempts: the only place of a node that reads either."""
+"""The time, as a node takes it: the only place that reads it."""
 
 import asyncio
 import time
-from random import SystemRandom
 from typing import Protocol
 
 
@@ -15,14 +14,9 @@ class Clock(Protocol):
     def monotonic(self) -> float:
         """Seconds since some moment; never jumps."""
 
-    def jitter(self) -> float:
-        """Return a random share, 0.5 to 1, of a wait: so that nodes do not all come at once."""
-
 
 class SystemClock:
-    """The machine's clock and randomness."""
-
-    _random = SystemRandom()
+    """The machine's clocks."""
 
     def wall(self) -> float:
         """Seconds since 1970."""
@@ -30,8 +24,7 @@ class SystemClock:
 
     def monotonic(self) -> float:
         """Seconds since some moment, as the running loop counts them."""
-        return asyncio.get_running_loop().time()
-
-    def jitter(self) -> float:
-        """Return a random share, 0.5 to 1."""
-        return self._random.uniform(0.5, 1)
+        try:
+            return asyncio.get_running_loop().time()
+        except RuntimeError:
+            return time.monotonic()  # A node that was left may still be looked at.

@@ -1,6 +1,5 @@
 """A neighbour: all that a node knows of one, in one record."""
 
-import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Self
@@ -24,16 +23,18 @@ class Contact:
     booted: tuple[int, int] = (0, 0)
     """The epoch of its last hello, and what its process drew then: two are two with one state."""
 
-    # The session that it opened.
-    session: "asyncio.Task[None] | None" = None
+    is_copied: bool = False
+    """Whether a second process with its state was turned away since its last start."""
+
+    # The session with it.
     received: tuple[int, int] = (0, 0)
     """The last of its frames that was taken in, and the epoch which that number is of."""
-
-    # My session to it.
     unheard: bool = True
     """Whether it has yet to answer, or to fail to, since this start."""
     unsure: bool = False
     """Whether it has yet to say that my state is the newest."""
+    doubts_me: bool = False
+    """Whether it has turned me away as an old state or a copy, and not let me in since."""
     is_audience: bool = False
     """Whether it let me in: what is stored from then on it may have been told."""
     round_when_met: int = 0

@@ -28,6 +28,7 @@ All of it runs in one event loop; only commits are in a thread of their own.
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 from colme.errors import (
@@ -104,6 +105,7 @@ class Driver:
         post: Callable[[str, Message], None],
         greet: Callable[[], None],
         clock: Clock,
+        random: Random,
         metrics: Metrics,
         fail: Callable[[BaseException], None],
         marks: Mapping[str, int] | None = None,
@@ -119,6 +121,7 @@ class Driver:
         self._supply = supply
         self._greet = greet
         self._clock = clock
+        self._random = random
         self._metrics = metrics
         self._fail = fail
         self._journal = Journal(
@@ -409,7 +412,7 @@ class Driver:
             self._disk = failure
             self._metrics.store_failed()
             self._journal.drop(failure)
-            await asyncio.sleep(retry * self._clock.jitter())
+            await asyncio.sleep(retry * self._random.uniform(0.5, 1))
             retry = min(2 * retry, LONGEST_RETRY)
             try:
                 await self._store.reload()

@@ -9,11 +9,12 @@ is true of it. Then there is a driver, and an intake that takes a feed's samples
 """
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from random import Random, SystemRandom
 from traceback import format_tb
 from typing import Any, Self
 
@@ -27,6 +28,7 @@ from colme.errors import (
     SampleError,
     StoreError,
 )
+from colme.network import NoiseSource
 from colme.node.clock import Clock, SystemClock
 from colme.node.config import NodeConfig, SyntheticSource
 from colme.node.contact import Contact
@@ -40,13 +42,16 @@ from colme.node.owner.token import owner_token
 from colme.node.samples.feeds import Feed, Synthetic, make_feed, make_noise
 from colme.node.samples.first_lines import FirstLines, first_marks
 from colme.node.session.admission import Admission, Agreement
+from colme.node.session.grpc_transport import GrpcTransport
 from colme.node.session.neighbourhood import Neighbourhood, running
+from colme.node.session.transport import Transport
 from colme.node.state import BATCHES, REPEATABLE, RequestId, Store, replaced_in
 from colme.node.trust.identity import Identity
 from colme.node.trust.tls import Trust, signing_settings
 from colme.node.wire.codec import Reason
 from colme.privacy.ledger import Ledger
 from colme.protocol.events import Pace, Policy
+from colme.protocol.settings import Settings
 
 
 def require_empty(store: Store) -> None:
@@ -180,6 +185,10 @@ class Node:
     this node make it stop. `first_lines`, of a file that this state has not read and that has lines
     already: "take" them, for none was ever fed to a node, or "skip" them. `told_nothing_since`:
     these neighbours of before, whom a restored state can't ask, were told nothing since its backup.
+
+    `transport` makes what carries its sessions, `clock` is its time, `disk` opens its state,
+    `noise` is drawn for its blocks, and `random` draws its boot and the pauses between attempts:
+    others than gRPC, the system's, SQLite's thread and the secure noise are for simulations.
     """
 
     def __init__(
@@ -189,7 +198,11 @@ class Node:
         state_lost: bool = False,
         first_lines: FirstLines | None = None,
         told_nothing_since: Collection[str] = (),
+        transport: Callable[[NodeConfig, Trust], Transport] = GrpcTransport.of,
         clock: Clock | None = None,
+        disk: Callable[[Path, Settings], Store] = Store.open,
+        noise: NoiseSource | None = None,
+        random: Random | None = None,
     ) -> None:
         self._clock = clock or SystemClock()
         if isinstance(config, Path | str):
@@ -200,6 +213,9 @@ class Node:
         self._state_lost = state_lost
         self._first_lines = first_lines
         self._told_nothing_since = told_nothing_since
+        self._make_transport = transport
+        self._disk, self._noise = disk, noise
+        self._random = random or SystemRandom()
         self._made: _Parts | None = None
         self._left = False
         self._open = AsyncExitStack()
@@ -273,6 +289,9 @@ class Node:
         if self.config.agreed.rounds == "clock" and driver.wait > self.config.agreed.interval:
             why = "agreed.start" if driver.began is None else "the clock was put back"
             found.append(f"the next round is in {driver.wait:.0f} s: {why}")
+        found += parts.neighbourhood.troubles()
+        blocked = driver.agent.exchange.status.blocked
+        found += [f"{origin} is blocked: it has contradicted itself" for origin in blocked]
         known = parts.neighbourhood.acquaintances()
         if known and not any(one.connected for one in known):
             found.append("no neighbour can be reached")
@@ -344,9 +363,9 @@ class Node:
         pins = {one.name: one.certificate for one in config.neighbours}
         trust = Trust(identity, config.identity, pins)
         settings = signing_settings(config, trust)
-        noise = make_noise(config.source, settings)
+        noise = self._noise or make_noise(config.source, settings)
 
-        store = Store.open(config.state, settings)
+        store = self._disk(config.state, settings)
         undo.callback(store.close)
         if self._state_lost:
             require_empty(store)
@@ -365,14 +384,16 @@ class Node:
         peers = Contact.all_of(config, store.standings)
         neighbourhood = Neighbourhood(
             config,
-            trust,
+            self._make_transport(config, trust),
             peers,
-            Admission(Agreement.of(config.agreed)),
+            Admission(Agreement.of(config.agreed), boot=self._random.getrandbits(64)),
             store,
             metrics,
             state_lost=self._state_lost,
             told_nothing_since=self._told_nothing_since,
             fail=self._fail,
+            log=log,
+            random=self._random,
         )
         source, roster = config.source, config.origins.roster
         supply = Synthetic(source).samples if isinstance(source, SyntheticSource) else None
@@ -391,6 +412,7 @@ class Node:
             post=neighbourhood.post,
             greet=neighbourhood.greet,
             clock=self._clock,
+            random=self._random,
             metrics=metrics,
             fail=self._fail,
             marks=noise_mark(config, store),

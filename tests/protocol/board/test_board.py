@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -180,3 +181,16 @@ def test_pages_and_batches_are_valid_by_construction(
 ) -> None:
     with refused(MessageError, field):
         build()
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"fingerprint": b"sixteen bytes of"}, {"incarnation": 1}, {"proof": True}],
+    ids=lambda more: next(iter(more)),
+)
+def test_a_head_of_nothing_says_nothing(more: dict[str, Any]) -> None:
+    """Else it would carry bytes that nobody has signed, in the name of any origin."""
+    with refused(MessageError, "sequence", seen=0):
+        Head(origin="0" * 32, **more)
+    Head(origin="0" * 32)
+    Head(origin="0" * 32, sequence=1, **more)

@@ -1,7 +1,6 @@
 """Who is let in: neighbours that agree with me, and whose state is no older than I remember."""
 
 import json
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC
@@ -11,7 +10,7 @@ from typing import Any, Self
 from colme import plugins
 from colme.errors import MessageError, StaleStateError
 from colme.node.config import Agreed
-from colme.node.contact import NEVER, Contact
+from colme.node.contact import Contact
 from colme.node.wire import neighbour_pb2 as pb
 from colme.node.wire.codec import PROTOCOL, Reason, Refused, Standing, from_wire, to_wire
 from colme.rules.decision import RULES, DecisionRule
@@ -83,55 +82,71 @@ def _as_numbers(value: Any) -> Any:
 
 
 class Admission:
-    """Both sides of a hello: what mine says, and what I make of theirs and of the answers.
+    """Both sides of a hello: what mine says, and what I make of theirs.
 
     Noise is drawn once. A node whose state was put back to an older one would draw it again for
     samples that have been released, so its neighbours remember how far it had come.
     """
 
-    def __init__(self, agreement: Agreement) -> None:
+    def __init__(self, agreement: Agreement, *, boot: int) -> None:
         self._agreement = agreement
-        self._boot = secrets.randbits(64)
+        self.boot = boot
+        """Drawn anew at every start: it tells apart two processes that share a state."""
 
-    def greeting(self, told: Standing) -> bytes:
-        """A hello; its round is the last one of mine that may have reached the neighbour."""
-        return self._hello(told)
+    def greeting(self, told: Standing, remembered: Standing, yours: bytes = b"") -> bytes:
+        """A hello; `told` has the last round of mine that may have reached the neighbour."""
+        return self._hello(standing=to_wire(told), remembered=to_wire(remembered), yours=yours)
 
     def question(self) -> bytes:
         """A hello that only asks whether we would get along."""
-        return self._hello(NEVER, check=True)
+        return self._hello(check=True)
 
-    def _hello(self, mine: Standing, *, check: bool = False) -> bytes:
+    def _hello(self, **content: Any) -> bytes:
         hello = pb.Hello(
             agreement=self._agreement.digest,
             facts=dict(self._agreement.facts),
-            standing=to_wire(mine),
-            check=check,
-            boot=self._boot,
+            boot=self.boot,
+            **content,
         )
         return pb.Frame(hello=hello).SerializeToString()
 
-    def admit(self, peer: Contact, hello: pb.Hello, mine: Standing) -> pb.Welcome:
-        """A welcome for this neighbour, or Refused."""
-        self._require_agreement(peer.name, hello)
+    def require_agreement(self, peer: str, hello: pb.Hello) -> None:
+        """A neighbour must have agreed on the same, or nothing of its hello means what it says."""
+        if hello.agreement == self._agreement.digest:
+            return
+        differing = self._agreement.difference(hello.facts)
+        field, seen, expected = differing or ("agreement", "another hash", "that of its facts")
+        raise Refused(
+            Reason.OTHER_CONFIGURATION, peer, f"agreed.{field}", seen, f"{expected!r}, as I have it"
+        )
+
+    def admit(self, peer: Contact, hello: pb.Hello, *, again: bool = False) -> Standing:
+        """How far a neighbour has come, remembered from now on; Refused if it had come further.
+
+        `again`: this process of its has a session with me. It is no older state of itself, though
+        its hello may have been on its way while it told me more by that session.
+        """
+        theirs = _standing_in(peer.name, hello.standing)
+        if again and peer.booted == (theirs.epoch, hello.boot):
+            return theirs
         remembered = peer.standing
-        if not hello.check:
-            theirs = _theirs(peer.name, hello)
-            epoch, boot = peer.booted
-            cloned = epoch == theirs.epoch and boot != hello.boot
-            if theirs.epoch < remembered.epoch or theirs.round < remembered.round or cloned:
-                raise Refused(
-                    Reason.STALE_STATE,
-                    peer.name,
-                    "standing",
-                    f"start {theirs.epoch}, round {theirs.round}",
-                    f"at least start {remembered.epoch}, round {remembered.round}, and one process "
-                    "alone: your state is an old one or a copy, and would noise samples twice",
-                    remembered,
-                )
-            peer.remember(theirs)
-            peer.booted = (theirs.epoch, hello.boot)
-        return pb.Welcome(standing=to_wire(mine), remembered=to_wire(remembered))
+        epoch, boot = peer.booted
+        cloned = epoch == theirs.epoch and boot != hello.boot
+        if theirs.epoch < remembered.epoch or theirs.round < remembered.round or cloned:
+            peer.is_copied |= cloned
+            raise Refused(
+                Reason.STALE_STATE,
+                peer.name,
+                "standing",
+                f"start {theirs.epoch}, round {theirs.round}",
+                f"at least start {remembered.epoch}, round {remembered.round}, and one process "
+                "alone: your state is an old one or a copy, and would noise samples twice",
+            )
+        if theirs.epoch > epoch:
+            peer.is_copied = False
+        peer.remember(theirs)
+        peer.booted = (theirs.epoch, hello.boot)
+        return theirs
 
     def require_newest(self, peer: str, remembered: Standing, told: Standing) -> None:
         """A neighbour must not remember more of me than I have stored of what I told it."""
@@ -145,20 +160,16 @@ class Admission:
                 "--state-lost and, for a file, --first-lines skip, and never feed it old samples",
             )
 
-    def _require_agreement(self, peer: str, hello: pb.Hello) -> None:
-        if hello.agreement == self._agreement.digest:
-            return
-        differing = self._agreement.difference(hello.facts)
-        field, seen, expected = differing or ("agreement", "another hash", "that of its facts")
-        raise Refused(
-            Reason.OTHER_CONFIGURATION, peer, f"agreed.{field}", seen, f"{expected!r}, as I have it"
-        )
 
-
-def _theirs(peer: str, hello: pb.Hello) -> Standing:
+def _standing_in(peer: str, standing: pb.Standing) -> Standing:
     try:
-        return from_wire(hello.standing)
+        return from_wire(standing)
     except MessageError as error:
         raise Refused(
             Reason.INVALID_VALUE, peer, error.field, error.seen, error.expected
         ) from error
+
+
+def remembered_in(peer: str, hello: pb.Hello) -> Standing:
+    """How far a neighbour knows me to have come."""
+    return _standing_in(peer, hello.remembered)

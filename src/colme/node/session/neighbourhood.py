@@ -1,25 +1,25 @@
-"""A node among its neighbours: a link to each, a listener for all, and who knows what of whom."""
+"""A node among its neighbours: a link to each, and who knows what of whom."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from random import Random
 from traceback import format_tb
+
+from structlog.typing import FilteringBoundLogger
 
 from colme.errors import ConfigError, StaleStateError
 from colme.node.config import NodeConfig
-from colme.node.contact import Contacts, names
+from colme.node.contact import NEVER, Contacts, names
 from colme.node.driver import Driver
-from colme.node.log import logger
 from colme.node.metrics import Metrics
-from colme.node.session.admission import Admission
+from colme.node.session.admission import Admission, remembered_in
 from colme.node.session.link import Link
-from colme.node.session.listener import Listener
-from colme.node.session.outbox import BoardsOutbox, RoundsOutbox
+from colme.node.session.transport import Transport
 from colme.node.state import Store, replaced_in
-from colme.node.trust.tls import Trust
 from colme.node.wire import neighbour_pb2 as pb
-from colme.node.wire.codec import Reason, Refused, Standing, from_wire, yours_in
+from colme.node.wire.codec import Refused, Standing, from_wire, to_wire, yours_in
 from colme.protocol.messages import Message
 
 
@@ -44,6 +44,9 @@ async def running(
 
 TOLD_NOTHING_SINCE = "--told-nothing-since"
 
+UNHEARD_SECONDS = 15.0
+"""After so long a neighbour of which nothing was ever heard is a trouble."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acquaintance:
@@ -62,7 +65,7 @@ class Neighbourhood:
     def __init__(
         self,
         config: NodeConfig,
-        trust: Trust,
+        transport: Transport,
         peers: Contacts,
         admission: Admission,
         store: Store,
@@ -71,6 +74,8 @@ class Neighbourhood:
         state_lost: bool,
         told_nothing_since: Collection[str],
         fail: Callable[[BaseException], None],
+        log: FilteringBoundLogger,
+        random: Random,
     ) -> None:
         _require_all_accounted_for(store, config, told_nothing_since)
         self.joined = asyncio.Event()
@@ -83,12 +88,14 @@ class Neighbourhood:
         self._metrics = metrics
         self._state_lost = state_lost
         self._fail = fail
-        self._log = logger(node=trust.identity.name)
-        outbox = RoundsOutbox if config.agreed.in_rounds else BoardsOutbox
+        self._log = log
+        self.boot = admission.boot
+        self._transport = transport
+        self._loop = asyncio.get_running_loop()
+        self._began = self._loop.time()
         self._links = {
-            name: Link(name, peer.address, trust, self, outbox()) for name, peer in peers.items()
+            name: Link(peer, transport, self, random=random) for name, peer in peers.items()
         }
-        self._listener = Listener(config.listen, trust, peers, self)
         self._silent = False
         for peer in peers.values():
             is_asked = peer.name not in told_nothing_since
@@ -103,11 +110,21 @@ class Neighbourhood:
         self._changed = asyncio.Event()
 
     async def open(self, stack: AsyncExitStack) -> None:
-        """Listen and call, until the stack is closed."""
-        await self._listener.start()
-        stack.push_async_callback(self._listener.stop)
+        """Take sessions and open them, until the stack is closed."""
+        await self._transport.start(self.kept_out)
+        stack.push_async_callback(self._transport.stop)
+        stack.push_async_callback(self._end_sessions)
+        await stack.enter_async_context(running(self._accept(), self._fail))
         for link in self._links.values():
             await stack.enter_async_context(running(link.run(), self._fail))
+
+    async def _accept(self) -> None:
+        while True:
+            session = await self._transport.accept()
+            await self._links[session.peer].take(session)
+
+    async def _end_sessions(self) -> None:
+        await asyncio.gather(*(link.stop() for link in self._links.values()))
 
     async def join(self) -> None:
         """Begin with rounds once every neighbour has answered, or has had time to.
@@ -168,48 +185,85 @@ class Neighbourhood:
             for name, peer in self._peers.items()
         ]
 
-    # What a link tells (`link.Ear`).
+    def troubles(self) -> list[str]:
+        """What its owner has to look after: neighbours never heard, and copies of a state."""
+        waited = self._loop.time() - self._began
+        found = []
+        for name, peer in self._peers.items():
+            is_met = self._links[name].connected or peer.standing != NEVER
+            if not is_met and waited >= UNHEARD_SECONDS:
+                why = peer.last_error or "it has not called"
+                found.append(f"nothing was ever heard from {name}: {why}")
+            if peer.is_copied:
+                found.append(f"two processes run with the state of {name}: one was turned away")
+            if peer.doubts_me:
+                found.append(
+                    f"{name} has turned this node away: its state is an old one, or a copy that "
+                    "another process runs with. Stop one of them"
+                )
+        return found
+
+    # What a link asks and tells (`link.Host`).
 
     def greeting(self, peer: str) -> bytes:
         """A hello, as things stand."""
-        return self._admission.greeting(self.driver.told(peer))
+        held = self.driver.held_of(peer)
+        yours = b"" if held is None else held.to_bytes()
+        return self._admission.greeting(self.driver.told(peer), self._peers[peer].standing, yours)
 
-    async def welcomed(self, peer: str, welcome: pb.Welcome) -> None:
-        """A neighbour let me in; if it knows me from later than I do, my state is an old one."""
+    async def meet(self, peer: str, hello: pb.Hello, *, again: bool) -> pb.Welcome:
+        """Answer a hello, or raise Refused; if it knows me from later, my state is an old one."""
+        self._admission.require_agreement(peer, hello)
+        known, mine = self._peers[peer], to_wire(self.driver.standing)
+        if hello.check:
+            return pb.Welcome(standing=mine)
+        await self._require_newest(peer, hello)
+        theirs = self._admission.admit(known, hello, again=again)
+        self.driver.returned(peer, theirs)
+        epoch, received = known.received
+        return pb.Welcome(standing=mine, received=received if epoch == theirs.epoch else 0)
+
+    async def _require_newest(self, peer: str, hello: pb.Hello) -> None:
+        remembered, yours = remembered_in(peer, hello), yours_in(hello)
+        is_lost = self._state_lost and not self.joined.is_set()
         try:
-            theirs, remembered = from_wire(welcome.standing), from_wire(welcome.remembered)
-            self._require_newest(peer, remembered)
-            self._compare(peer, welcome)
+            if not is_lost:
+                self._require_told(peer, remembered)
+            if yours is not None:
+                self.driver.compare(peer, yours)
         except StaleStateError as error:
             self._fail(error)
             raise
+        if is_lost and remembered != NEVER:
+            await self._store.adopt_loss(remembered.epoch, remembered.round)
+
+    def _require_told(self, peer: str, remembered: Standing) -> None:
+        try:
+            self._admission.require_newest(peer, remembered, self.driver.told(peer))
+        except StaleStateError as error:
+            expected = f"{error.expected}{replaced_in(self._folder)}"
+            raise StaleStateError(error.field, error.seen, expected) from None
+
+    async def welcomed(self, peer: str, welcome: pb.Welcome) -> None:
+        """Both states are the newest, as far as both of us know."""
+        theirs = from_wire(welcome.standing)
         await self.driver.welcomed(peer)
         self._metrics.peer_is_connected(peer, True)
         self._log.info("connected", peer=peer, round=theirs.round)
         known = self._peers[peer]
         known.last_error, known.round_when_met = None, theirs.round
-        known.unheard = known.unsure = self._unconfirmed = False
+        known.unheard = known.unsure = known.doubts_me = self._unconfirmed = False
         self._changed.set()
 
-    async def refused(self, peer: str, refusal: pb.Refusal) -> None:
+    def refused(self, peer: str, refusal: pb.Refusal) -> None:
         """A neighbour did not let me in, or did not take a message."""
         # A later version may have reasons that this one has no name for.
         known = refusal.reason if refusal.reason in pb.Reason.values() else pb.REASON_UNSPECIFIED
         reason = pb.Reason.Name(known).removeprefix("REASON_").lower()
         self._log.warning("refused by a neighbour", peer=peer, reason=reason, why=refusal.detail)
-        if refusal.reason != pb.REASON_STALE_STATE:
-            return
-        remembered = from_wire(refusal.remembered)
-        is_lost = self._state_lost and not self.joined.is_set()
-        try:
-            if not is_lost:
-                self._require_newest(peer, remembered)
-            self._compare(peer, refusal)
-        except StaleStateError as error:
-            self._fail(error)
-            return
-        if is_lost:
-            await self._store.adopt_loss(remembered.epoch, remembered.round)
+        # One that is lost is told so once, and begins after what its neighbours remember.
+        lost = self._state_lost and not self.joined.is_set()
+        self._peers[peer].doubts_me |= known == pb.REASON_STALE_STATE and not lost
 
     def parted(self, peer: str, why: str) -> None:
         """There is no session, for this reason."""
@@ -223,26 +277,12 @@ class Neighbourhood:
         """A frame is on its way."""
         self._metrics.sent(peer)
 
-    # What the listener asks and tells (`listener.Door`).
-
-    def admit(self, peer: str, hello: pb.Hello) -> pb.Welcome:
-        """Let a neighbour in, or raise Refused."""
-        held = self.driver.held_of(peer)
-        yours = b"" if held is None else held.to_bytes()
-        try:
-            welcome = self._admission.admit(self._peers[peer], hello, self.driver.standing)
-        except Refused as error:
-            if error.reason is Reason.STALE_STATE:
-                error.yours = yours
-            raise
-        welcome.yours = yours
-        if not hello.check:
-            self.driver.returned(peer, from_wire(hello.standing))
-        return welcome
+    def heard(self, peer: str) -> None:
+        """A message has come."""
+        self._metrics.received(peer)
 
     def receive(self, peer: str, message: Message) -> None:
-        """Take a neighbour's message, or raise Refused."""
-        self._metrics.received(peer)
+        """Take a neighbour's message or a portion of it, or raise Refused."""
         self.driver.receive(peer, message)
 
     def kept_out(self, error: Refused) -> None:
@@ -259,18 +299,6 @@ class Neighbourhood:
         """A session ended by a fault of this node."""
         where = format_tb(error.__traceback__)[-1].strip()
         self._log.error("a session broke here", kind=type(error).__name__, where=where)
-
-    def _compare(self, peer: str, reply: pb.Welcome | pb.Refusal) -> None:
-        yours = yours_in(reply)
-        if yours is not None:
-            self.driver.compare(peer, yours)
-
-    def _require_newest(self, peer: str, remembered: Standing) -> None:
-        try:
-            self._admission.require_newest(peer, remembered, self.driver.told(peer))
-        except StaleStateError as error:
-            expected = f"{error.expected}{replaced_in(self._folder)}"
-            raise StaleStateError(error.field, error.seen, expected) from None
 
     async def _until(self, condition: Callable[[], bool], seconds: float | None) -> None:
         try:

@@ -4,18 +4,17 @@ import asyncio
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from grpc import StatusCode
-from grpc.aio import AioRpcError, secure_channel
-
-from colme.errors import IdentityError, MessageError
+from colme.errors import IdentityError
 from colme.node.config import Neighbour, NodeConfig
 from colme.node.samples.feeds import make_noise
 from colme.node.session.admission import Admission, Agreement
-from colme.node.session.link import ANSWER_SECONDS, OTHER_VERSION, Parted, Session, read_reply
+from colme.node.session.grpc_transport import GrpcTransport
+from colme.node.session.link import ANSWER_SECONDS
+from colme.node.session.transport import Parted, Transport
 from colme.node.state import require_promise
 from colme.node.trust.identity import Identity
-from colme.node.trust.tls import Trust, channel_options, explain, signing_settings
-from colme.node.wire.codec import METHOD, shortened
+from colme.node.trust.tls import Trust, signing_settings
+from colme.node.wire.codec import Refused, parse_frame
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,36 +36,35 @@ async def check(config: NodeConfig) -> list[Finding]:
     settings = signing_settings(config, trust)
     make_noise(config.source, settings)
     require_promise(config.state, settings)
-    question = Admission(Agreement.of(config.agreed)).question()
-    return await asyncio.gather(*(_ask(one, trust, question, config) for one in config.neighbours))
+    # It has no boot: whoever asks only is no process that anybody has to tell apart.
+    question = Admission(Agreement.of(config.agreed), boot=0).question()
+    transport = GrpcTransport.of(config, trust)
+    return await asyncio.gather(
+        *(_ask(one, transport, question, config) for one in config.neighbours)
+    )
 
 
-async def _ask(neighbour: Neighbour, trust: Trust, question: bytes, config: NodeConfig) -> Finding:
+async def _ask(
+    neighbour: Neighbour, transport: Transport, question: bytes, config: NodeConfig
+) -> Finding:
     well, words = False, f"no answer within {ANSWER_SECONDS:g} s"
     try:
-        credentials = trust.channel_credentials(neighbour.name)
-        async with secure_channel(neighbour.address, credentials, channel_options()) as channel:
-            call: Session = channel.stream_stream(METHOD)(timeout=ANSWER_SECONDS)
-            await call.write(question)
-            reply = await read_reply(call)
-            call.cancel()
-        well = reply.WhichOneof("content") == "welcome"
-        words = (
-            (
-                f"agrees; it is in round {reply.welcome.standing.round}"
-                if config.agreed.in_rounds
-                else "agrees"
-            )
-            if well
-            else f"refuses: {reply.refusal.detail}"
-        )
+        async with asyncio.timeout(ANSWER_SECONDS):
+            session = await transport.dial(neighbour.name)
+            await session.send(question)
+            while (frame := parse_frame(neighbour.name, await session.receive())).HasField("hello"):
+                pass  # It says its own at once; only its answer matters.
+            await session.close("asked")
+        well = frame.HasField("welcome")
+        if well:
+            at = f"; it is in round {frame.welcome.standing.round}"
+            words = f"agrees{at if config.agreed.in_rounds else ''}"
+        else:
+            words = f"refuses: {frame.refusal.detail}"
     except (IdentityError, Parted) as error:
         words = str(error)
-    except MessageError as error:
-        words = f"its reply is not valid ({error})"
-    except AioRpcError as error:
-        why = await explain(neighbour.address, neighbour.name, trust)
-        words = why or f"{error.code().name.lower()}: {shortened(error.details() or '')}"
-        if error.code() is StatusCode.UNIMPLEMENTED:
-            words = OTHER_VERSION
+    except Refused as error:
+        words = f"its reply is not valid ({error.field}: saw {error.seen!r})"
+    except TimeoutError:
+        pass
     return Finding(peer=neighbour.name, address=neighbour.address, well=well, words=words)

@@ -15,9 +15,9 @@ from colme.node.log import logger
 from colme.node.trust.identity import PRIVATE_FILE, TLS_NAME, Certificate, Identity, read_pins
 from colme.protocol.settings import Settings
 
-KEEPALIVE_MS = 20_000
+KEEPALIVE_MS = 12_000
 """Idle connections are pinged this often: routers forget silent ones after a minute or more. A ping
-that is not answered within half of it ends the connection."""
+that is not answered within half of it ends the connection, so a cut cable shows within 18 s."""
 HANDSHAKE_MS = 10_000
 """A stranger that is silent is hung up on after this."""
 MOST_CONNECTIONS = 1000

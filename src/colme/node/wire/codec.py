@@ -95,25 +95,11 @@ class Standing:
 
 
 class Refused(RemoteProtocolError):  # noqa: N818 (it reads as what it is)
-    """A neighbour sent what can't be taken; `reason` says why in a word.
+    """A neighbour sent what can't be taken; `reason` says why in a word."""
 
-    `remembered` is how far the neighbour had come, where that is why.
-    """
-
-    def __init__(
-        self,
-        reason: Reason,
-        peer: str,
-        field: str,
-        seen: object,
-        expected: str,
-        remembered: Standing | None = None,
-    ) -> None:
+    def __init__(self, reason: Reason, peer: str, field: str, seen: object, expected: str) -> None:
         super().__init__(peer, field, seen, expected, reason)
-        self.args = (reason, peer, field, seen, expected, remembered)
-        self.remembered = remembered
-        self.yours = b""
-        """The newest entry of the neighbour's own that I hold, where it should know."""
+        self.args = (reason, peer, field, seen, expected)
 
 
 LARGEST_ENTRIES = 15 * 1024
@@ -167,9 +153,22 @@ def parts_of(message: BoardMessage) -> list[BoardMessage]:
     return [*parts, RecordsMessage(tuple(together))]
 
 
-def yours_in(reply: pb.Welcome | pb.Refusal) -> Entry | None:
+PORTION = 16
+"""Entries that are taken in at a time: to verify them takes a few milliseconds."""
+
+
+def portions_of(message: Message) -> list[Message]:
+    """The same in messages that take little time each to take in."""
+    if not isinstance(message, RecordsMessage):
+        return [message]
+    entries = message.entries
+    starts = range(0, len(entries), PORTION)
+    return [RecordsMessage(entries[start : start + PORTION]) for start in starts]
+
+
+def yours_in(hello: pb.Hello) -> Entry | None:
     """What a neighbour holds of mine; MessageError if that is no entry."""
-    return entry_from_bytes(reply.yours) if reply.yours else None
+    return entry_from_bytes(hello.yours) if hello.yours else None
 
 
 def _written(head: Head) -> dict[str, Any]:
@@ -196,10 +195,10 @@ PROTOCOL = pb.DESCRIPTOR.package
 """What neighbours must both speak: the package of `neighbour.proto`."""
 SERVICE = pb.DESCRIPTOR.services_by_name["Neighbour"].full_name
 METHOD = f"/{SERVICE}/Session"
-OLD_SERVICES = ("colme.v1.Neighbour",)
+OLD_SERVICES = ("colme.v1.Neighbour", "colme.v2.Neighbour")
 """Of earlier versions: whoever calls one is told why there is no session."""
 LARGEST_FRAME = 16 * 1024
-"""Bytes, of a reply too. In rounds a frame has less than 100; a hello has less than 1,000."""
+"""Bytes. In rounds a frame has less than 100; a hello has less than 3,000."""
 LONGEST_DETAIL = 500
 """Characters of a neighbour's words: a reason is shorter, and they go into logs."""
 
@@ -241,6 +240,8 @@ def parse_frame(peer: str, data: bytes) -> pb.Frame:
         raise Refused(
             Reason.GARBAGE, peer, "frame", f"{len(data)} bytes", "a Frame of neighbour.proto"
         )
+    if frame.WhichOneof("content") == "refusal":
+        frame.refusal.detail = shortened(frame.refusal.detail)
     return frame
 
 
@@ -251,7 +252,7 @@ def release_in(data: bytes) -> Release | None:
 
 
 def message_in(peer: str, frame: pb.Frame) -> Message:
-    """The message of a frame that is no hello."""
+    """The message of a frame that has one: no hello, and no answer to one."""
     arm = frame.WhichOneof("content")
     try:
         said: Message | None = message_of(frame)
@@ -263,36 +264,27 @@ def message_in(peer: str, frame: pb.Frame) -> Message:
     return said
 
 
-def parse_reply(data: bytes) -> pb.Reply:
-    """The reply in these bytes, its words cut short; MessageError if there is none."""
-    if len(data) > LARGEST_FRAME:
-        raise MessageError("reply", f"{len(data)} bytes", f"at most {LARGEST_FRAME}")
-    try:
-        reply = pb.Reply.FromString(data)
-    except DecodeError:
-        reply = pb.Reply()
-    if reply.WhichOneof("content") is None:
-        raise MessageError("reply", f"{len(data)} bytes", "a Reply of neighbour.proto")
-    if reply.WhichOneof("content") == "refusal":
-        reply.refusal.detail = shortened(reply.refusal.detail)
-    return reply
-
-
 def shortened(words: str) -> str:
     """Not more of a neighbour's words than anybody would read."""
     return words if len(words) <= LONGEST_DETAIL else f"{words[:LONGEST_DETAIL]}..."
 
 
-def reply_of(error: Refused) -> bytes:
+def refusal_of(error: Refused) -> pb.Refusal:
     """What the neighbour is told about it: who erred is left to it to find out."""
-    refusal = pb.Refusal(
+    return pb.Refusal(
         reason=f"REASON_{error.reason.name}",
         detail=shortened(f"{error.field}: saw {error.seen!r}, expected {error.expected}"),
     )
-    refusal.yours = error.yours
-    if error.remembered is not None:
-        refusal.remembered.CopyFrom(to_wire(error.remembered))
-    return pb.Reply(refusal=refusal).SerializeToString()
+
+
+def reply_of(error: Refused) -> bytes:
+    """The same as a frame."""
+    return pb.Frame(refusal=refusal_of(error)).SerializeToString()
+
+
+def old_reply_of(error: Refused) -> bytes:
+    """The same as a caller of an earlier version reads it."""
+    return pb.Reply(refusal=refusal_of(error)).SerializeToString()
 
 
 def to_wire(standing: Standing) -> pb.Standing:

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1f\x63olme/node/wire/neighbour.proto\x12\x08\x63olme.v2\"\xa3\x02\n\x05\x46rame\x12\x10\n\x08sequence\x18\x01 \x01(\x04\x12 \n\x05hello\x18\x02 \x01(\x0b\x32\x0f.colme.v2.HelloH\x00\x12+\n\x07release\x18\x03 \x01(\x0b\x32\x18.colme.v2.ReleaseMessageH\x00\x12%\n\x04size\x18\x04 \x01(\x0b\x32\x15.colme.v2.SizeMessageH\x00\x12/\n\tconsensus\x18\x05 \x01(\x0b\x32\x1a.colme.v2.ConsensusMessageH\x00\x12+\n\x07records\x18\x06 \x01(\x0b\x32\x18.colme.v2.RecordsMessageH\x00\x12)\n\x06\x64igest\x18\x07 \x01(\x0b\x32\x17.colme.v2.DigestMessageH\x00\x42\t\n\x07\x63ontent\"\xb6\x01\n\x05Hello\x12\x11\n\tagreement\x18\x01 \x01(\x0c\x12)\n\x05\x66\x61\x63ts\x18\x02 \x03(\x0b\x32\x1a.colme.v2.Hello.FactsEntry\x12$\n\x08standing\x18\x03 \x01(\x0b\x32\x12.colme.v2.Standing\x12\r\n\x05\x63heck\x18\x04 \x01(\x08\x12\x0c\n\x04\x62oot\x18\x05 \x01(\x06\x1a,\n\nFactsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"(\n\x08Standing\x12\r\n\x05\x65poch\x18\x01 \x01(\x04\x12\r\n\x05round\x18\x02 \x01(\x04\"C\n\x0eReleaseMessage\x12\r\n\x05round\x18\x01 \x01(\x04\x12\"\n\x07release\x18\x02 \x01(\x0b\x32\x11.colme.v2.Release\"F\n\x07Release\x12\r\n\x05\x63ount\x18\x01 \x01(\x04\x12\x0c\n\x04mean\x18\x02 \x01(\x01\x12\x10\n\x08variance\x18\x03 \x01(\x01\x12\x0c\n\x04\x62\x65ta\x18\x04 \x01(\x01\"K\n\x0bSizeMessage\x12\r\n\x05round\x18\x01 \x01(\x04\x12\x0c\n\x04size\x18\x02 \x01(\r\x12\x0e\n\x06\x64\x65gree\x18\x03 \x01(\r\x12\x0f\n\x07\x61\x63\x63\x65pts\x18\x04 \x01(\x08\"L\n\x10\x43onsensusMessage\x12\r\n\x05round\x18\x01 \x01(\x04\x12\r\n\x05value\x18\x02 \x01(\x01J\x04\x08\x03\x10\x04J\x04\x08\x04\x10\x05R\x06weightR\x06\x65xcess\"!\n\x0eRecordsMessage\x12\x0f\n\x07\x65ntries\x18\x01 \x03(\x0c\"[\n\rDigestMessage\x12\r\n\x05\x61\x66ter\x18\x01 \x01(\x0c\x12\x0c\n\x04last\x18\x02 \x01(\x0c\x12\x1d\n\x05heads\x18\x03 \x03(\x0b\x32\x0e.colme.v2.Head\x12\x0e\n\x06\x61nswer\x18\x04 \x01(\x08\"a\n\x04Head\x12\x0e\n\x06origin\x18\x01 \x01(\x0c\x12\x13\n\x0bincarnation\x18\x02 \x01(\x04\x12\x10\n\x08sequence\x18\x03 \x01(\x04\x12\r\n\x05proof\x18\x04 \x01(\x08\x12\x13\n\x0b\x66ingerprint\x18\x05 \x01(\x0c\"^\n\x05Reply\x12$\n\x07welcome\x18\x01 \x01(\x0b\x32\x11.colme.v2.WelcomeH\x00\x12$\n\x07refusal\x18\x02 \x01(\x0b\x32\x11.colme.v2.RefusalH\x00\x42\t\n\x07\x63ontent\"x\n\x07Welcome\x12$\n\x08standing\x18\x01 \x01(\x0b\x32\x12.colme.v2.Standing\x12\x10\n\x08received\x18\x02 \x01(\x04\x12&\n\nremembered\x18\x03 \x01(\x0b\x32\x12.colme.v2.Standing\x12\r\n\x05yours\x18\x04 \x01(\x0c\"r\n\x07Refusal\x12 \n\x06reason\x18\x01 \x01(\x0e\x32\x10.colme.v2.Reason\x12\x0e\n\x06\x64\x65tail\x18\x02 \x01(\t\x12&\n\nremembered\x18\x03 \x01(\x0b\x32\x12.colme.v2.Standing\x12\r\n\x05yours\x18\x04 \x01(\x0c*\xc0\x03\n\x06Reason\x12\x16\n\x12REASON_UNSPECIFIED\x10\x00\x12\x12\n\x0eREASON_GARBAGE\x10\x01\x12\x14\n\x10REASON_OVERSIZED\x10\x02\x12\x18\n\x14REASON_INVALID_VALUE\x10\x03\x12\x14\n\x10REASON_OLD_ROUND\x10\x04\x12\x17\n\x13REASON_FUTURE_ROUND\x10\x05\x12\x14\n\x10REASON_DUPLICATE\x10\x06\x12\x13\n\x0fREASON_NO_HELLO\x10\x07\x12\x1e\n\x1aREASON_OTHER_CONFIGURATION\x10\x08\x12\x16\n\x12REASON_STALE_STATE\x10\t\x12\x17\n\x13REASON_UNKNOWN_PEER\x10\n\x12\x18\n\x14REASON_BAD_SIGNATURE\x10\x0b\x12\x19\n\x15REASON_UNKNOWN_ORIGIN\x10\x0c\x12\x1b\n\x17REASON_TOO_MANY_ORIGINS\x10\r\x12\x13\n\x0fREASON_NO_PROOF\x10\x0e\x12\x19\n\x15REASON_ENDLESS_DIGEST\x10\x0f\x12\x15\n\x11REASON_OLD_RECORD\x10\x10\x12\x16\n\x12REASON_LARGE_COUNT\x10\x11\x32<\n\tNeighbour\x12/\n\x07Session\x12\x0f.colme.v2.Frame\x1a\x0f.colme.v2.Reply(\x01\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1f\x63olme/node/wire/neighbour.proto\x12\x08\x63olme.v3\"\xef\x02\n\x05\x46rame\x12\x10\n\x08sequence\x18\x01 \x01(\x04\x12 \n\x05hello\x18\x02 \x01(\x0b\x32\x0f.colme.v3.HelloH\x00\x12+\n\x07release\x18\x03 \x01(\x0b\x32\x18.colme.v3.ReleaseMessageH\x00\x12%\n\x04size\x18\x04 \x01(\x0b\x32\x15.colme.v3.SizeMessageH\x00\x12/\n\tconsensus\x18\x05 \x01(\x0b\x32\x1a.colme.v3.ConsensusMessageH\x00\x12+\n\x07records\x18\x06 \x01(\x0b\x32\x18.colme.v3.RecordsMessageH\x00\x12)\n\x06\x64igest\x18\x07 \x01(\x0b\x32\x17.colme.v3.DigestMessageH\x00\x12$\n\x07welcome\x18\x08 \x01(\x0b\x32\x11.colme.v3.WelcomeH\x00\x12$\n\x07refusal\x18\t \x01(\x0b\x32\x11.colme.v3.RefusalH\x00\x42\t\n\x07\x63ontent\"\xed\x01\n\x05Hello\x12\x11\n\tagreement\x18\x01 \x01(\x0c\x12)\n\x05\x66\x61\x63ts\x18\x02 \x03(\x0b\x32\x1a.colme.v3.Hello.FactsEntry\x12$\n\x08standing\x18\x03 \x01(\x0b\x32\x12.colme.v3.Standing\x12\r\n\x05\x63heck\x18\x04 \x01(\x08\x12\x0c\n\x04\x62oot\x18\x05 \x01(\x06\x12&\n\nremembered\x18\x06 \x01(\x0b\x32\x12.colme.v3.Standing\x12\r\n\x05yours\x18\x07 \x01(\x0c\x1a,\n\nFactsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"(\n\x08Standing\x12\r\n\x05\x65poch\x18\x01 \x01(\x04\x12\r\n\x05round\x18\x02 \x01(\x04\"C\n\x0eReleaseMessage\x12\r\n\x05round\x18\x01 \x01(\x04\x12\"\n\x07release\x18\x02 \x01(\x0b\x32\x11.colme.v3.Release\"F\n\x07Release\x12\r\n\x05\x63ount\x18\x01 \x01(\x04\x12\x0c\n\x04mean\x18\x02 \x01(\x01\x12\x10\n\x08variance\x18\x03 \x01(\x01\x12\x0c\n\x04\x62\x65ta\x18\x04 \x01(\x01\"K\n\x0bSizeMessage\x12\r\n\x05round\x18\x01 \x01(\x04\x12\x0c\n\x04size\x18\x02 \x01(\r\x12\x0e\n\x06\x64\x65gree\x18\x03 \x01(\r\x12\x0f\n\x07\x61\x63\x63\x65pts\x18\x04 \x01(\x08\"L\n\x10\x43onsensusMessage\x12\r\n\x05round\x18\x01 \x01(\x04\x12\r\n\x05value\x18\x02 \x01(\x01J\x04\x08\x03\x10\x04J\x04\x08\x04\x10\x05R\x06weightR\x06\x65xcess\"!\n\x0eRecordsMessage\x12\x0f\n\x07\x65ntries\x18\x01 \x03(\x0c\"[\n\rDigestMessage\x12\r\n\x05\x61\x66ter\x18\x01 \x01(\x0c\x12\x0c\n\x04last\x18\x02 \x01(\x0c\x12\x1d\n\x05heads\x18\x03 \x03(\x0b\x32\x0e.colme.v3.Head\x12\x0e\n\x06\x61nswer\x18\x04 \x01(\x08\"a\n\x04Head\x12\x0e\n\x06origin\x18\x01 \x01(\x0c\x12\x13\n\x0bincarnation\x18\x02 \x01(\x04\x12\x10\n\x08sequence\x18\x03 \x01(\x04\x12\r\n\x05proof\x18\x04 \x01(\x08\x12\x13\n\x0b\x66ingerprint\x18\x05 \x01(\x0c\">\n\x05Reply\x12$\n\x07refusal\x18\x02 \x01(\x0b\x32\x11.colme.v3.RefusalH\x00\x42\t\n\x07\x63ontentJ\x04\x08\x01\x10\x02\"M\n\x07Welcome\x12$\n\x08standing\x18\x01 \x01(\x0b\x32\x12.colme.v3.Standing\x12\x10\n\x08received\x18\x02 \x01(\x04J\x04\x08\x03\x10\x04J\x04\x08\x04\x10\x05\"G\n\x07Refusal\x12 \n\x06reason\x18\x01 \x01(\x0e\x32\x10.colme.v3.Reason\x12\x0e\n\x06\x64\x65tail\x18\x02 \x01(\tJ\x04\x08\x03\x10\x04J\x04\x08\x04\x10\x05*\xc0\x03\n\x06Reason\x12\x16\n\x12REASON_UNSPECIFIED\x10\x00\x12\x12\n\x0eREASON_GARBAGE\x10\x01\x12\x14\n\x10REASON_OVERSIZED\x10\x02\x12\x18\n\x14REASON_INVALID_VALUE\x10\x03\x12\x14\n\x10REASON_OLD_ROUND\x10\x04\x12\x17\n\x13REASON_FUTURE_ROUND\x10\x05\x12\x14\n\x10REASON_DUPLICATE\x10\x06\x12\x13\n\x0fREASON_NO_HELLO\x10\x07\x12\x1e\n\x1aREASON_OTHER_CONFIGURATION\x10\x08\x12\x16\n\x12REASON_STALE_STATE\x10\t\x12\x17\n\x13REASON_UNKNOWN_PEER\x10\n\x12\x18\n\x14REASON_BAD_SIGNATURE\x10\x0b\x12\x19\n\x15REASON_UNKNOWN_ORIGIN\x10\x0c\x12\x1b\n\x17REASON_TOO_MANY_ORIGINS\x10\r\x12\x13\n\x0fREASON_NO_PROOF\x10\x0e\x12\x19\n\x15REASON_ENDLESS_DIGEST\x10\x0f\x12\x15\n\x11REASON_OLD_RECORD\x10\x10\x12\x16\n\x12REASON_LARGE_COUNT\x10\x11\x32<\n\tNeighbour\x12/\n\x07Session\x12\x0f.colme.v3.Frame\x1a\x0f.colme.v3.Frame(\x01\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,36 +33,36 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_HELLO_FACTSENTRY']._loaded_options = None
   _globals['_HELLO_FACTSENTRY']._serialized_options = b'8\001'
-  _globals['_REASON']._serialized_start=1424
-  _globals['_REASON']._serialized_end=1872
+  _globals['_REASON']._serialized_start=1437
+  _globals['_REASON']._serialized_end=1885
   _globals['_FRAME']._serialized_start=46
-  _globals['_FRAME']._serialized_end=337
-  _globals['_HELLO']._serialized_start=340
-  _globals['_HELLO']._serialized_end=522
-  _globals['_HELLO_FACTSENTRY']._serialized_start=478
-  _globals['_HELLO_FACTSENTRY']._serialized_end=522
-  _globals['_STANDING']._serialized_start=524
-  _globals['_STANDING']._serialized_end=564
-  _globals['_RELEASEMESSAGE']._serialized_start=566
-  _globals['_RELEASEMESSAGE']._serialized_end=633
-  _globals['_RELEASE']._serialized_start=635
-  _globals['_RELEASE']._serialized_end=705
-  _globals['_SIZEMESSAGE']._serialized_start=707
-  _globals['_SIZEMESSAGE']._serialized_end=782
-  _globals['_CONSENSUSMESSAGE']._serialized_start=784
-  _globals['_CONSENSUSMESSAGE']._serialized_end=860
-  _globals['_RECORDSMESSAGE']._serialized_start=862
-  _globals['_RECORDSMESSAGE']._serialized_end=895
-  _globals['_DIGESTMESSAGE']._serialized_start=897
-  _globals['_DIGESTMESSAGE']._serialized_end=988
-  _globals['_HEAD']._serialized_start=990
-  _globals['_HEAD']._serialized_end=1087
-  _globals['_REPLY']._serialized_start=1089
-  _globals['_REPLY']._serialized_end=1183
-  _globals['_WELCOME']._serialized_start=1185
-  _globals['_WELCOME']._serialized_end=1305
-  _globals['_REFUSAL']._serialized_start=1307
-  _globals['_REFUSAL']._serialized_end=1421
-  _globals['_NEIGHBOUR']._serialized_start=1874
-  _globals['_NEIGHBOUR']._serialized_end=1934
+  _globals['_FRAME']._serialized_end=413
+  _globals['_HELLO']._serialized_start=416
+  _globals['_HELLO']._serialized_end=653
+  _globals['_HELLO_FACTSENTRY']._serialized_start=609
+  _globals['_HELLO_FACTSENTRY']._serialized_end=653
+  _globals['_STANDING']._serialized_start=655
+  _globals['_STANDING']._serialized_end=695
+  _globals['_RELEASEMESSAGE']._serialized_start=697
+  _globals['_RELEASEMESSAGE']._serialized_end=764
+  _globals['_RELEASE']._serialized_start=766
+  _globals['_RELEASE']._serialized_end=836
+  _globals['_SIZEMESSAGE']._serialized_start=838
+  _globals['_SIZEMESSAGE']._serialized_end=913
+  _globals['_CONSENSUSMESSAGE']._serialized_start=915
+  _globals['_CONSENSUSMESSAGE']._serialized_end=991
+  _globals['_RECORDSMESSAGE']._serialized_start=993
+  _globals['_RECORDSMESSAGE']._serialized_end=1026
+  _globals['_DIGESTMESSAGE']._serialized_start=1028
+  _globals['_DIGESTMESSAGE']._serialized_end=1119
+  _globals['_HEAD']._serialized_start=1121
+  _globals['_HEAD']._serialized_end=1218
+  _globals['_REPLY']._serialized_start=1220
+  _globals['_REPLY']._serialized_end=1282
+  _globals['_WELCOME']._serialized_start=1284
+  _globals['_WELCOME']._serialized_end=1361
+  _globals['_REFUSAL']._serialized_start=1363
+  _globals['_REFUSAL']._serialized_end=1434
+  _globals['_NEIGHBOUR']._serialized_start=1887
+  _globals['_NEIGHBOUR']._serialized_end=1947
 # @@protoc_insertion_point(module_scope)

@@ -47,7 +47,7 @@ REASON_OLD_RECORD: Reason
 REASON_LARGE_COUNT: Reason
 
 class Frame(_message.Message):
-    __slots__ = ("sequence", "hello", "release", "size", "consensus", "records", "digest")
+    __slots__ = ("sequence", "hello", "release", "size", "consensus", "records", "digest", "welcome", "refusal")
     SEQUENCE_FIELD_NUMBER: _ClassVar[int]
     HELLO_FIELD_NUMBER: _ClassVar[int]
     RELEASE_FIELD_NUMBER: _ClassVar[int]
@@ -55,6 +55,8 @@ class Frame(_message.Message):
     CONSENSUS_FIELD_NUMBER: _ClassVar[int]
     RECORDS_FIELD_NUMBER: _ClassVar[int]
     DIGEST_FIELD_NUMBER: _ClassVar[int]
+    WELCOME_FIELD_NUMBER: _ClassVar[int]
+    REFUSAL_FIELD_NUMBER: _ClassVar[int]
     sequence: int
     hello: Hello
     release: ReleaseMessage
@@ -62,10 +64,12 @@ class Frame(_message.Message):
     consensus: ConsensusMessage
     records: RecordsMessage
     digest: DigestMessage
-    def __init__(self, sequence: _Optional[int] = ..., hello: _Optional[_Union[Hello, _Mapping]] = ..., release: _Optional[_Union[ReleaseMessage, _Mapping]] = ..., size: _Optional[_Union[SizeMessage, _Mapping]] = ..., consensus: _Optional[_Union[ConsensusMessage, _Mapping]] = ..., records: _Optional[_Union[RecordsMessage, _Mapping]] = ..., digest: _Optional[_Union[DigestMessage, _Mapping]] = ...) -> None: ...
+    welcome: Welcome
+    refusal: Refusal
+    def __init__(self, sequence: _Optional[int] = ..., hello: _Optional[_Union[Hello, _Mapping]] = ..., release: _Optional[_Union[ReleaseMessage, _Mapping]] = ..., size: _Optional[_Union[SizeMessage, _Mapping]] = ..., consensus: _Optional[_Union[ConsensusMessage, _Mapping]] = ..., records: _Optional[_Union[RecordsMessage, _Mapping]] = ..., digest: _Optional[_Union[DigestMessage, _Mapping]] = ..., welcome: _Optional[_Union[Welcome, _Mapping]] = ..., refusal: _Optional[_Union[Refusal, _Mapping]] = ...) -> None: ...
 
 class Hello(_message.Message):
-    __slots__ = ("agreement", "facts", "standing", "check", "boot")
+    __slots__ = ("agreement", "facts", "standing", "check", "boot", "remembered", "yours")
     class FactsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -78,12 +82,16 @@ class Hello(_message.Message):
     STANDING_FIELD_NUMBER: _ClassVar[int]
     CHECK_FIELD_NUMBER: _ClassVar[int]
     BOOT_FIELD_NUMBER: _ClassVar[int]
+    REMEMBERED_FIELD_NUMBER: _ClassVar[int]
+    YOURS_FIELD_NUMBER: _ClassVar[int]
     agreement: bytes
     facts: _containers.ScalarMap[str, str]
     standing: Standing
     check: bool
     boot: int
-    def __init__(self, agreement: _Optional[bytes] = ..., facts: _Optional[_Mapping[str, str]] = ..., standing: _Optional[_Union[Standing, _Mapping]] = ..., check: _Optional[bool] = ..., boot: _Optional[int] = ...) -> None: ...
+    remembered: Standing
+    yours: bytes
+    def __init__(self, agreement: _Optional[bytes] = ..., facts: _Optional[_Mapping[str, str]] = ..., standing: _Optional[_Union[Standing, _Mapping]] = ..., check: _Optional[bool] = ..., boot: _Optional[int] = ..., remembered: _Optional[_Union[Standing, _Mapping]] = ..., yours: _Optional[bytes] = ...) -> None: ...
 
 class Standing(_message.Message):
     __slots__ = ("epoch", "round")
@@ -166,33 +174,23 @@ class Head(_message.Message):
     def __init__(self, origin: _Optional[bytes] = ..., incarnation: _Optional[int] = ..., sequence: _Optional[int] = ..., proof: _Optional[bool] = ..., fingerprint: _Optional[bytes] = ...) -> None: ...
 
 class Reply(_message.Message):
-    __slots__ = ("welcome", "refusal")
-    WELCOME_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("refusal",)
     REFUSAL_FIELD_NUMBER: _ClassVar[int]
-    welcome: Welcome
     refusal: Refusal
-    def __init__(self, welcome: _Optional[_Union[Welcome, _Mapping]] = ..., refusal: _Optional[_Union[Refusal, _Mapping]] = ...) -> None: ...
+    def __init__(self, refusal: _Optional[_Union[Refusal, _Mapping]] = ...) -> None: ...
 
 class Welcome(_message.Message):
-    __slots__ = ("standing", "received", "remembered", "yours")
+    __slots__ = ("standing", "received")
     STANDING_FIELD_NUMBER: _ClassVar[int]
     RECEIVED_FIELD_NUMBER: _ClassVar[int]
-    REMEMBERED_FIELD_NUMBER: _ClassVar[int]
-    YOURS_FIELD_NUMBER: _ClassVar[int]
     standing: Standing
     received: int
-    remembered: Standing
-    yours: bytes
-    def __init__(self, standing: _Optional[_Union[Standing, _Mapping]] = ..., received: _Optional[int] = ..., remembered: _Optional[_Union[Standing, _Mapping]] = ..., yours: _Optional[bytes] = ...) -> None: ...
+    def __init__(self, standing: _Optional[_Union[Standing, _Mapping]] = ..., received: _Optional[int] = ...) -> None: ...
 
 class Refusal(_message.Message):
-    __slots__ = ("reason", "detail", "remembered", "yours")
+    __slots__ = ("reason", "detail")
     REASON_FIELD_NUMBER: _ClassVar[int]
     DETAIL_FIELD_NUMBER: _ClassVar[int]
-    REMEMBERED_FIELD_NUMBER: _ClassVar[int]
-    YOURS_FIELD_NUMBER: _ClassVar[int]
     reason: Reason
     detail: str
-    remembered: Standing
-    yours: bytes
-    def __init__(self, reason: _Optional[_Union[Reason, str]] = ..., detail: _Optional[str] = ..., remembered: _Optional[_Union[Standing, _Mapping]] = ..., yours: _Optional[bytes] = ...) -> None: ...
+    def __init__(self, reason: _Optional[_Union[Reason, str]] = ..., detail: _Optional[str] = ...) -> None: ...

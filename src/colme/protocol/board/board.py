@@ -43,6 +43,10 @@ class Head:
         if len(self.fingerprint) != FINGERPRINT_SIZE:
             seen = f"{len(self.fingerprint)} bytes"
             raise MessageError("fingerprint", seen, f"{FINGERPRINT_SIZE} bytes")
+        says_more = self.incarnation > 0 or self.proof or any(self.fingerprint)
+        if self.sequence == 0 and says_more:
+            # It would carry bytes that nobody has signed, in the name of any origin.
+            raise MessageError("sequence", 0, "1 or more: where nothing is held, all else is 0")
 
     @classmethod
     def of(cls, entry: Entry) -> "Head":

@@ -39,6 +39,8 @@ class Membership:
         """The agent's own publisher, and its neighbours': their certificates vouch for them."""
         self._introduced: dict[str, set[str]] = {name: set() for name in neighbours}
         self._via: dict[str, str | None] = {}
+        self._newest_from: dict[str, str | None] = {}
+        """Who brought what is held of a publisher, as far as it came since the start."""
         self._usual_count: int | None = None
 
     @property
@@ -82,8 +84,10 @@ class Membership:
 
     def notes(self, peer: str, entry: Entry, held: Entry | None) -> Iterable[RemoteProtocolError]:
         """Yield what is harmless, yet may tell of a neighbour that is not."""
-        older = held is not None and not isinstance(entry, Proof) and entry.order < held.order
-        if older:
+        # Others may have been quicker than an honest neighbour; it never falls behind itself.
+        is_its_own = self._newest_from.get(entry.origin) == peer
+        is_older = held is not None and entry.order < held.order
+        if is_its_own and is_older and not isinstance(entry, Proof):
             seen = f"{entry.order} of {entry.origin}"
             yield RemoteProtocolError(peer, "record", seen, "a newer one", Reason.OLD_RECORD)
         usual = self._usual_count
@@ -93,7 +97,8 @@ class Membership:
             yield RemoteProtocolError(peer, "count", seen, "a usual one", Reason.LARGE_COUNT)
 
     def arrive(self, origin: str, via: str | None) -> None:
-        """A publisher got on the board; who brought it first stays."""
+        """A record got on the board; the neighbour that brought its publisher first stays."""
+        self._newest_from[origin] = via
         first = self._via.setdefault(origin, via)
         if first is not None and origin not in self._pinned:
             self._introduced[first].add(origin)
@@ -103,6 +108,7 @@ class Membership:
         entries = list(board)
         for origin in self._via.keys() - {entry.origin for entry in entries}:
             via = self._via.pop(origin)
+            self._newest_from.pop(origin, None)
             if via is not None:
                 self._introduced[via].discard(origin)
         counts = [entry.count for entry in entries if isinstance(entry, Record)]
