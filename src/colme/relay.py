@@ -57,7 +57,9 @@ class Relay(BoardAlgorithm):
         from colme.inference.mixture import Models
 
         learned = warm if isinstance(warm, Models) else None
-        found = posterior(self.own(evidence), evidence.records, warm=learned)
+        found = posterior(
+            self.own(evidence), evidence.records, warm=learned, admitted=evidence.admitted
+        )
         estimate = Estimate.around(
             found.value,
             found.margin,

@@ -386,3 +386,18 @@ def test_what_fits_into_no_frame_is_several_messages() -> None:
     assert max(map(len, frames)) <= LARGEST_FRAME
     heard = [message_in("b", parse_frame("b", frame)) for frame in frames]
     assert [entry for part in heard for entry in part.entries] == list(entries)  # type: ignore[union-attr]
+
+
+async def test_who_came_first_is_stored_and_stays_whoever_has_news(tmp_path: Path) -> None:
+    numbers = (3, 1, 2)
+    async with boarded(tmp_path) as one:
+        one.driver.start(0)
+        for number in numbers:
+            one.tell("b", written(somebody(number)))
+            one.tick()
+        one.tell("b", written(somebody(3), sequence=2))
+        one.tick()
+        await one.driver.flush()
+    async with boarded(tmp_path) as one:
+        expected = [written(somebody(number)).origin for number in numbers]
+        assert list(one.driver.agent.exchange.via) == expected

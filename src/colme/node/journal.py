@@ -170,9 +170,13 @@ class Journal:
                 self._committing = False
 
     def _news(self) -> Mapping[str, Entry]:
-        """Return the entries that no commit has taken yet."""
+        """Return the entries that no commit has taken yet, in the order in which publishers came."""
         now = self._agent.exchange.entries
-        return {origin: one for origin, one in now.items() if self._on_disk.get(origin) is not one}
+        return {
+            origin: now[origin]
+            for origin in self._agent.exchange.via
+            if origin in now and self._on_disk.get(origin) is not now[origin]
+        }
 
     def _entries(self) -> dict[str, Any]:
         """Return what has changed of the entries, which have rows of their own.

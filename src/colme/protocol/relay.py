@@ -101,6 +101,8 @@ class Evidence:
     bounds: tuple[float, float]
     origin: str
     """Mine: that of the record which shares its data with `own_mean`."""
+    admitted: Mapping[str, int]
+    """The order in which publishers were admitted: it tells originals from copies."""
     records: tuple[Record, ...]
     """Of all origins that are not barred, in order of origin."""
 
@@ -282,6 +284,7 @@ class BoardExchange(Exchange):
             known=not own.squares,
             bounds=own.profile.bounds,
             origin=self.origin,
+            admitted=self._membership.order,
             records=self.board.records,
         )
 

@@ -26,6 +26,7 @@ from support.boards import (
     own_of,
     released,
     sent_records,
+    through_json,
     written,
 )
 from support.refusing import refused
@@ -229,3 +230,18 @@ def test_an_answer_starts_from_what_the_last_one_learned() -> None:
         me.estimate()
         started_from.append(algorithm.warm)
     assert started_from == [None, 1, 2]
+
+
+def test_the_order_of_admission_outlives_a_restart() -> None:
+    """Who came first is told from who copied it: neighbours, then publishers as they came."""
+    me = exchange("me", ["a", "b"])
+    late, early = written("x"), written("y")
+    me.step(heard("a", RecordsMessage((early,))))
+    me.step(heard("b", RecordsMessage((late, written("b")))))
+    me.step(heard("a", RecordsMessage((written("y", sequence=2),))))
+    expected = [written(name).origin for name in ("b", "y", "x")]
+    again = exchange("me", ["a", "b"])
+    again.resume(through_json(me.state))
+    for one in (me, again):
+        order = one._membership.order
+        assert sorted(order, key=order.__getitem__) == expected

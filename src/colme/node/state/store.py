@@ -93,7 +93,7 @@ class Store(Stored):
         self._open = True
 
     @classmethod
-    def open(cls, folder: Path, settings: Settings) -> Self:
+    def open(cls, folder: Path, settings: Settings, *, thread: CallThread | None = None) -> Self:
         """The state in a folder, or a new one, with a boot epoch that was never used before.
 
         One that an earlier version stored is brought up to this one first.
@@ -101,7 +101,7 @@ class Store(Stored):
         database.make_private_folder(folder)
         with ExitStack() as undo:
             undo.callback(Lock.take(folder).release)
-            thread = CallThread(f"state of {settings.name}")
+            thread = thread or CallThread(f"state of {settings.name}")
             undo.callback(thread.close)
             store = cls(folder, settings, thread)
             undo.callback(thread.call, lambda: store._connection.close())
@@ -284,7 +284,9 @@ class Store(Stored):
     def _post(self, commit: Commit) -> None:
         """Bring the stored board up to date."""
         self._connection.executemany(
-            "INSERT OR REPLACE INTO entry (origin, content, via, at) VALUES (?, ?, ?, ?)",
+            # The row stays where it is: rows are in the order in which publishers came first.
+            "INSERT INTO entry (origin, content, via, at) VALUES (?, ?, ?, ?) ON CONFLICT (origin) "
+            "DO UPDATE SET content = excluded.content, via = excluded.via, at = excluded.at",
             [(origin, one.content, one.via, one.at) for origin, one in commit.entries.items()],
         )
         self._connection.executemany(

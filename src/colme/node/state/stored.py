@@ -228,7 +228,7 @@ def _read(connection: sqlite3.Connection, path: Path) -> Stored:
         entries={
             origin: Kept(content=content, via=via, at=at)
             for origin, content, via, at in connection.execute(
-                "SELECT origin, content, via, at FROM entry"
+                "SELECT origin, content, via, at FROM entry ORDER BY rowid"
             )
         },
         fingerprints=json.loads(rows.get("fingerprints", "{}")),

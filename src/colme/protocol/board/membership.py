@@ -49,6 +49,12 @@ class Membership:
         return self._via
 
     @property
+    def order(self) -> Mapping[str, int]:
+        """The order of admission: first those that certificates vouch for, then who came first."""
+        by_arrival = sorted(self._via, key=lambda origin: origin not in self._pinned)
+        return {origin: place for place, origin in enumerate(by_arrival)}
+
+    @property
     def introduced(self) -> Mapping[str, int]:
         """How many publishers on the board each neighbour brought first."""
         return {name: len(origins) for name, origins in self._introduced.items()}
@@ -108,7 +114,7 @@ class Membership:
         counts = [entry.count for entry in entries if isinstance(entry, Record)]
         self._usual_count = median_low(counts) if len(counts) >= FEW else None
 
-    def resume(self, stored: Iterable[str], via: Mapping[str, str | None]) -> list[str]:
+    def resume(self, stored: Collection[str], via: Mapping[str, str | None]) -> list[str]:
         """Begin anew with a stored board, and return the publishers that may stay.
 
         One stays if the neighbour that introduced it is a neighbour still. Nobody is known to have
@@ -117,7 +123,8 @@ class Membership:
         self._via.clear()
         for origins in self._introduced.values():
             origins.clear()
-        staying = [one for one in stored if via.get(one) is None or via[one] in self._introduced]
+        in_order = dict.fromkeys([*(one for one in via if one in stored), *stored])
+        staying = [one for one in in_order if via.get(one) is None or via[one] in self._introduced]
         for origin in staying:
             self.arrive(origin, via.get(origin))
         return staying

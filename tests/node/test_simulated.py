@@ -1,0 +1,77 @@
+"""Three nodes on a simulated clock, network and disk, fed and crashed at random."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+
+from colme.node.journal import Journal
+from colme.protocol.events import EVERYTHING, Effects
+from support.neighbours import Neighbours
+from support.simulated import ACKNOWLEDGED_TOO_EARLY, DRAWN_TWICE, SENT_TOO_EARLY, simulated
+
+
+@pytest.fixture
+def three() -> Iterator[Neighbours]:
+    """In memory: what is crashed here are processes, for which disks need not be waited for."""
+    memory = Path("/dev/shm")
+    with TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
+        yield Neighbours(Path(folder), "a", "b", "c")
+
+
+def test_the_same_seed_gives_the_same_log_and_nothing_is_lost_or_drawn_twice(
+    three: Neighbours,
+) -> None:
+    first = simulated(three, 1, ticks=1000)
+    assert len({origin for origin, _ in first.released}) == 3, "all have released something"
+    again, other = (simulated(three, seed, ticks=300) for seed in (1, 2))
+    assert again.log == first.log[: len(again.log)]
+    assert other.log[:100] != first.log[:100]
+    assert first.faults | again.faults | other.faults == set()
+
+
+apply = Journal.apply
+store = Journal.store
+
+
+def sent_before_it_is_stored(journal: Journal, effects: Effects) -> None:
+    for peer, message in effects.send:
+        journal._post(peer, message)
+    apply(journal, Effects(persist=effects.persist))
+
+
+def acknowledged_before_it_is_stored(journal: Journal, *what: Any) -> "asyncio.Future[None]":
+    store(journal, *what)
+    done = asyncio.get_running_loop().create_future()
+    done.set_result(None)
+    return done
+
+
+def noise_not_stored(journal: Journal, effects: Effects) -> None:
+    """A crash makes the node draw it again for the same samples."""
+    for peer, message in effects.send:
+        journal._post(peer, message)
+    if effects.persist != EVERYTHING:
+        apply(journal, Effects(persist=effects.persist))
+
+
+@pytest.mark.parametrize(
+    ("method", "broken", "fault"),
+    [
+        ("apply", sent_before_it_is_stored, SENT_TOO_EARLY),
+        ("store", acknowledged_before_it_is_stored, ACKNOWLEDGED_TOO_EARLY),
+        ("apply", noise_not_stored, DRAWN_TWICE),
+    ],
+)
+def test_it_finds_what_must_never_happen(
+    method: str,
+    broken: Callable[..., Any],
+    fault: str,
+    three: Neighbours,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Journal, method, broken)
+    assert any(fault in simulated(three, seed, ticks=300).faults for seed in range(10))
