@@ -247,7 +247,9 @@ class Driver:
         """
         self._require_disk()
         self._peers[peer].is_audience = True
-        if peer not in self._store.told and not self._is_lost:
+        # Rounds that were stored before it let me in wait to be sent: they are told from now on.
+        is_told = self._store.told.get(peer, -1) >= self.agent.exchange.announced_round
+        if not is_told and not self._is_lost:
             await self._journal.store()
         self._step(Returned(peer))
 
