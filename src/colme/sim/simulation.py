@@ -31,14 +31,13 @@ from colme.sim import results
 from colme.sim.batch import Batch, Drawn, Recorder, Sums, runs_of_a_graph
 from colme.sim.engines import (
     Cell,
-    Claims,
     Engine,
-    Entrant,
     LargeEngine,
     Liars,
     PaperEngine,
     Setting,
     World,
+    by_engine,
     mean_groups,
 )
 from colme.sim.kernel.arrays import LINES, STEPS, UNIFORM, Form, Origin, aligned
@@ -53,7 +52,7 @@ from colme.sim.measures import (
     require_room,
 )
 from colme.sim.results import RESULT
-from colme.sim.scenario import Lying, Scenario
+from colme.sim.scenario import Scenario
 
 SMALLEST, LARGEST = 1e-9, 1e9
 """Half ranges for which single precision has room for squares and their sums."""
@@ -112,11 +111,7 @@ class Prepared:
         self.mean_degree = float(degree or scenario.draw_graph(degree, 0).degrees.mean())
         self._shapes = scenario.shapes
         profiles = scenario.profiles()
-        self.entrants: dict[type[Engine], list[Entrant]] = {}
-        for table in scenario.algorithms:
-            levels = range(len(profiles)) if table.private else range(1)
-            kind = self.entrants.setdefault(table.engine, [])
-            kind += [(table, level) for level in levels]
+        self.entrants = by_engine(scenario.algorithms, len(profiles))
         epsilons = [np.array([one.epsilon for one in level[0]]) for level in profiles]
         recorded = [recorded_rounds(scenario.rounds, scenario.recorded)]
         if scenario.eventful:
@@ -138,7 +133,7 @@ class Prepared:
             midpoints=np.asarray(scenario.midpoints) - scenario.centre,
             common_bounds=scenario.bounds is not None,
             profiles=profiles,
-            claims=_claims(scenario.liars),
+            claims=scenario.liars if scenario.liars and scenario.liars.overstates else None,
             keeps_answers=bool(keep - {"runs"} or measures),
         )
         self.prepared = {
@@ -216,9 +211,6 @@ class Prepared:
         ]
         return Liars(
             lie=lying,
-            count_times=lying.count_times,
-            no_variance=lying.no_variance,
-            invented=lying.invented,
             centre=scenario.centre,
             lows=world.midpoints - half_range,
             highs=world.midpoints + half_range,
@@ -272,12 +264,6 @@ class Prepared:
             )
         ideal, bound, *theorem1 = np.sum(rows, axis=0)
         return {"ideal": ideal, "bound": bound, "theorem1": np.array(theorem1)}
-
-
-def _claims(lying: Lying | None) -> Claims | None:
-    if lying is None or (lying.count_times == 1 and not lying.no_variance):
-        return None
-    return Claims(lying.count_times, lying.no_variance)
 
 
 def precision(scenario: Scenario) -> type:

@@ -24,12 +24,13 @@ from colme.sim.engines.engine import (
     Record,
     Setting,
     World,
+    by_engine,
     mean_groups,
     of_answers,
     of_decisions,
 )
 from colme.sim.engines.large import LargeEngine
-from colme.sim.engines.liars import Claims, Liars, Moment
+from colme.sim.engines.liars import Liars, Moment
 from colme.sim.engines.paper import PaperEngine, PaperTable
 from colme.sim.engines.relay.engine import RelayTable
 
@@ -45,7 +46,6 @@ __all__ = [
     "BoolArray",
     "Cell",
     "Chunk",
-    "Claims",
     "Cost",
     "Course",
     "Engine",
@@ -62,6 +62,7 @@ __all__ = [
     "Run",
     "Setting",
     "World",
+    "by_engine",
     "mean_groups",
     "of_answers",
     "of_decisions",

@@ -7,7 +7,7 @@ engines. A chunk ends at every recorded round: then the engine notes sums over a
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from math import inf
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from colme.config import Table
 from colme.graph import Graph, IntArray
 from colme.rules.release import Profile
-from colme.sim.engines.liars import Claims, Liars
+from colme.sim.engines.liars import Liars, Lying
 from colme.sim.kernel.arrays import (
     BUFFER,
     UNIFORM,
@@ -146,7 +146,7 @@ class Setting:
     `World.midpoints`."""
     common_bounds: bool = True
     """Whether all data share their bounds; else each agent's are around its own mean."""
-    claims: Claims | None = None
+    claims: Lying | None = None
     """What dishonest agents claim of their releases; None if they claim nothing false."""
     keeps_answers: bool = False
     """Whether every agent's answers are kept, beside what is measured of them."""
@@ -161,7 +161,7 @@ class Setting:
         if all(one == profiles[0] for one in profiles):
             profiles = profiles[:1]
         if self.claims is not None:
-            profiles += [[self.claims.of(one) for one in of_class] for of_class in profiles]
+            profiles += [[self.claims.overstated(one) for one in of_class] for of_class in profiles]
         return profiles
 
     def widest(self, level: int) -> Profile:
@@ -323,7 +323,10 @@ class World:
         if claims is None:
             return own
         return [
-            [one if is_honest else claims.of(one) for one, is_honest in zip(*run, strict=True)]
+            [
+                one if is_honest else claims.overstated(one)
+                for one, is_honest in zip(*run, strict=True)
+            ]
             for run in zip(own, self.honest.T, strict=True)
         ]
 
@@ -427,6 +430,17 @@ class AlgorithmTable(Table):
 
 Entrant = tuple[AlgorithmTable, int]
 """An algorithm at the epsilon of this number."""
+
+
+def by_engine(
+    tables: Iterable[AlgorithmTable], epsilons: int
+) -> dict[type["Engine"], list[Entrant]]:
+    """Return the entrants of each engine: algorithms at so many epsilons, if these matter."""
+    entrants: dict[type[Engine], list[Entrant]] = {}
+    for table in tables:
+        levels = range(epsilons if table.private else 1)
+        entrants.setdefault(table.engine, []).extend((table, level) for level in levels)
+    return entrants
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,17 +2,21 @@
 
 `Liars` are those of a batch. They do all else as honest agents do, and add no noise: what they
 report says nothing about their data. In rounds (`paper.Reported`) a lie takes the place of a
-running mean, and a claimed count or variance that of a profile (`Claims`). In relay both are in
-records, and each dishonest agent may invent others.
+running mean, and a claimed count or variance that of a profile (`OverstatedProfile`). In relay
+both are in records, and each dishonest agent may invent others.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any, Final, Protocol
+from math import inf
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field, model_validator
 
+from colme.config import Table
+from colme.errors import ConfigError
 from colme.rules.release import Profile
 
 FloatArray = NDArray[np.float64]
@@ -51,21 +55,6 @@ class OverstatedProfile(Profile):
         return Profile.released_parameter(self, many, draws)
 
 
-@dataclass(frozen=True, slots=True)
-class Claims:
-    """What all dishonest agents of a scenario claim of their releases."""
-
-    times: float
-    """So many times the samples that they have."""
-    no_variance: bool
-    """Whether their releases have no variance."""
-
-    def of(self, profile: Profile) -> Profile:
-        """Return a dishonest agent's profile as it reports it."""
-        own = {field.name: getattr(profile, field.name) for field in fields(Profile)}
-        return OverstatedProfile(**own, times=self.times, no_variance=self.no_variance)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Moment:
     """All that a lie can depend on in a round: [M, runs] each, relative to `centre`."""
@@ -81,25 +70,60 @@ class Moment:
     """Draws new values, uniform within each agent's bounds."""
 
 
-class Lie(Protocol):
-    """What all dishonest agents of a scenario report."""
+class Lying(Table):
+    """What all kinds share. Liars add no noise, and do all else as honest agents do."""
+
+    share: float | None = Field(None, ge=0, le=1)
+    """Of the agents; who they are is drawn anew for each run."""
+    count: int | None = Field(None, ge=0)
+    """How many they are, instead."""
+    count_times: float = Field(1.0, ge=1, lt=inf)
+    """They claim so many times the samples they have, and the precision that goes with it.
+
+    The paper's rules look at that precision, and take the smaller count of two for the time of a
+    test. Its weights know no precision.
+    """
+    no_variance: bool = False
+    """They claim that their releases have none; in rounds that makes them harder to accept."""
+    invented: int = Field(0, ge=0)
+    """Agents that do not exist, behind each of them; they tell what it tells.
+
+    They speak in relay alone: in rounds nobody listens to others than its neighbours.
+    """
+
+    @model_validator(mode="after")
+    def _share_or_count(self) -> Self:
+        if (self.share is None) == (self.count is None):
+            raise ConfigError("share", self.share, "a share of the agents, or a count of them")
+        return self
+
+    @property
+    def overstates(self) -> bool:
+        """Whether they claim more samples, or less variance, than their releases have."""
+        return self.count_times > 1 or self.no_variance
+
+    def among(self, agents: int) -> int:
+        """How many of so many agents lie."""
+        if self.count is not None:
+            return self.count
+        assert self.share is not None
+        return round(self.share * agents)
+
+    def overstated(self, profile: Profile) -> Profile:
+        """Return a dishonest agent's profile as it reports it."""
+        own = {field.name: getattr(profile, field.name) for field in fields(Profile)}
+        return OverstatedProfile(**own, times=self.count_times, no_variance=self.no_variance)
 
     def told(self, moment: Moment) -> FloatArray:
         """Return the reported means, relative to the centre."""
-        ...
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Liars:
     """The dishonest agents of a batch; `World.honest` says which agents are not among them."""
 
-    lie: Lie
-    count_times: float
-    """They claim so many times the samples that they have."""
-    no_variance: bool
-    """Whether they claim that their releases have no variance."""
-    invented: int
-    """Agents that do not exist, behind each of them."""
+    lie: Lying
     centre: float
     """Subtracted from all means."""
     lows: FloatArray

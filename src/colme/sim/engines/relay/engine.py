@@ -223,7 +223,7 @@ class RelayRun:
         liars = self._world.liars
         if liars is not None:
             # The records of agents that do not exist say what their inventors' do.
-            origins = np.repeat(origins, 1 + liars.invented * self._lying[origins, lane])
+            origins = np.repeat(origins, 1 + liars.lie.invented * self._lying[origins, lane])
         board = self._board(blocks[origins], origins, lane)
         mine = self._own[who]
         place = np.searchsorted(origins, mine)
@@ -265,12 +265,12 @@ class RelayRun:
         half_range, made_of = plan.half_range[origins], plan.blends[:, row, blocks]
         variance = square = np.full(origins.size, np.nan)
         if liars is not None:
-            counts = np.where(lying, (counts * liars.count_times).astype(np.int64), counts)
+            counts = np.where(lying, (counts * liars.lie.count_times).astype(np.int64), counts)
         most = TUNING.largest_count * median_low(counts.tolist() or [1])
         for i in np.flatnonzero((counts > most) | (counts != true_counts)).tolist():
             believed = claimed(self._schedules[origins[i]], min(int(counts[i]), most))
             made_of[:, i] = believed.shares
-        no_variance = lying & (liars is not None and liars.no_variance)
+        no_variance = lying & (liars is not None and liars.lie.no_variance)
         if self.squares:
             # Those of data that do not vary.
             flat = (mean - midpoint) ** 2 - made_of[1] * half_range * half_range
