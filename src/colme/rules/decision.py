@@ -25,6 +25,19 @@ class Situation:
     epsilon: float
 
 
+def made_with(kind: Callable[..., Any], name: str, options: Mapping[str, Any]) -> Any:
+    """Return what a class or a function of this name makes of options; errors are about these."""
+    known = list(inspect.signature(kind).parameters)
+    for option in options:
+        if option not in known:
+            raise UnknownOption(option, name, known)
+    try:
+        return kind(**options)
+    except TypeError as error:
+        seen = f"{name} with {dict(options)}"
+        raise ConfigError("rule", seen, f"other options ({error})") from None
+
+
 class DecisionRule(ABC):
     """chi of Sec. III-C. Symmetric: both ends of an edge decide alike, from the same releases.
 
@@ -40,19 +53,13 @@ class DecisionRule(ABC):
 
         What they leave open is as suits the situation.
         """
-        known = list(inspect.signature(cls).parameters)
-        for option in options:
-            if option not in known:
-                raise UnknownOption(option, name, known)
         given = {
             option: theta_from(value) if option == "theta" else value
             for option, value in options.items()
             if (option, value) != ("theta", "paper")
         }
-        try:
-            return cls(**(cls.suited(situation) | given))
-        except TypeError as error:
-            raise ConfigError("rule", f"{name} with {given}", f"other options ({error})") from None
+        rule: Self = made_with(cls, name, cls.suited(situation) | given)
+        return rule
 
     @classmethod
     def suited(cls, situation: Situation) -> dict[str, Any]:
