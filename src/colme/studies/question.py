@@ -69,11 +69,6 @@ class Sites:
         return np.array([values.mean() for values in self.values])
 
     @property
-    def variances(self) -> FloatArray:
-        """Variance of a value drawn from each site."""
-        return np.array([values.var() for values in self.values])
-
-    @property
     def counts(self) -> NDArray[np.int64]:
         """Rows of each site."""
         return np.array([values.size for values in self.values])
@@ -303,7 +298,7 @@ class StudyQuestion:
 class _Options(Table):
     """Options of a study that can be checked without its data."""
 
-    bounds: tuple[float, float]
+    bounds: list[float]
     epsilon: Annotated[list[Epsilon], OneOrMore] = Field(min_length=1)
     algorithms: Annotated[list[AnyAlgorithm], OneOrMore] = Field(min_length=1)
     min_samples: int = Field(ge=2)
@@ -313,7 +308,7 @@ class _Options(Table):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if not -inf < self.bounds[0] < self.bounds[1] < inf:
+        if len(self.bounds) != 2 or not -inf < self.bounds[0] < self.bounds[1] < inf:
             raise ConfigError("bounds", self.bounds, "two finite numbers, the lower one first")
         if len(set(self.epsilon)) < len(self.epsilon):
             raise ConfigError("epsilon", self.epsilon, "each once")
@@ -370,16 +365,17 @@ def prepare(
             }
         ),
     )
+    within = asked.bounds[0], asked.bounds[1]
     sites = sites_of(
         read(data, site=site, value=value, time=time),
-        bounds=asked.bounds,
+        bounds=within,
         min_samples=asked.min_samples,
         epsilons=asked.epsilon,
     )
     left_out = [name for name, _ in sites.left_out]
     links = links_of(sites.names, left_out, degree=degree, edges=edges)
     for one in asked.epsilon:  # refuses noise that can't be made, bounds that numbers can't tell
-        Profile.bounded(*asked.bounds, epsilon=one)
+        Profile.bounded(*within, epsilon=one)
     return StudyQuestion(
         sites=sites,
         links=links,

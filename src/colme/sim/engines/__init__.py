@@ -30,7 +30,7 @@ from colme.sim.engines.engine import (
     of_decisions,
 )
 from colme.sim.engines.large import LargeEngine
-from colme.sim.engines.liars import Liars, Moment
+from colme.sim.engines.liars import Liars
 from colme.sim.engines.paper import PaperEngine, PaperTable
 from colme.sim.engines.relay.engine import RelayTable
 
@@ -53,7 +53,6 @@ __all__ = [
     "FloatArray",
     "LargeEngine",
     "Liars",
-    "Moment",
     "OwnTable",
     "PaperEngine",
     "PaperTable",
