@@ -12,7 +12,7 @@ import numpy as np
 import typer
 import xarray as xr
 
-from colme.cli.running import whole_numbers, words
+from colme.cli.running import words
 from colme.sim.scenario import Scenario
 from colme.sim.simulation import simulate
 
@@ -73,9 +73,7 @@ def scale(
         "| algorithm | agents | degree | samples until half of Local | MSE / Local at the end |"
         " messages a round | bytes a round | seconds |\n|---|---|---|---|---|---|---|---|"
     )
-    for name, neighbours, many in product(
-        words(algorithm), whole_numbers("--degree", degree), agents
-    ):
+    for name, neighbours, many in product(words(algorithm), map(int, words(degree)), agents):
         start = time.process_time()
         result = played(name, many, neighbours)
         until, end = half_of_local(result)

@@ -11,14 +11,14 @@ for, so that to move it changes nobody's meaning.
 """
 
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Any
 
-from colme.errors import ConfigError, UnknownOption, one_of
+from colme.errors import ConfigError, one_of
 from colme.protocol.algorithm import Algorithm
 from colme.protocol.rounds.paper import Paper
 from colme.protocol.snapshot import RETIRED
 from colme.relay import Relay
+from colme.rules.decision import made_with
 
 ALGORITHMS: Mapping[str, type[Algorithm]] = {kind.name: kind for kind in (Paper, Relay)}
 
@@ -44,8 +44,5 @@ def named(name: str, **options: Any) -> Algorithm:
     kind = ALGORITHMS.get(resolved(name))
     if kind is None:
         raise ConfigError("algorithm", name, one_of(name, [*ALGORITHMS, *ALIASES]))
-    known_options = [field.name for field in fields(kind)]  # type: ignore[arg-type]
-    for option in options:
-        if option not in known_options:
-            raise UnknownOption(option, kind.name, known_options)
-    return kind(**options)
+    made: Algorithm = made_with(kind, kind.name, options)
+    return made

@@ -41,17 +41,9 @@ NAMED = 5
 """Bad rows that are named for each kind of fault."""
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """Columns of a table, cell by cell as they were written."""
-
-    values: Mapping[str, Sequence[Any]]
-    """By the setting that needs the column."""
-    first: int
-    """Number of the first row, for error messages."""
-
-    def __getitem__(self, setting: str) -> Sequence[Any]:
-        return self.values[setting]
+Columns = tuple[Mapping[str, Sequence[Any]], int]
+"""Columns of a table by the settings that need them, cell by cell as they were written, and the
+number of the first row, for error messages."""
 
 
 def columns_of(table: Any, names: Mapping[str, str | None], field: str = "data") -> Columns:
@@ -90,7 +82,7 @@ def columns_of(table: Any, names: Mapping[str, str | None], field: str = "data")
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
         raise ConfigError(field, lengths, "columns of one length")
-    return Columns(columns, 0)
+    return columns, 0
 
 
 def is_empty(cell: Any) -> bool:
@@ -201,7 +193,7 @@ def _decoded(
     filled = (rows != "").any(axis=1).to_numpy().nonzero()[0]
     rows = rows[: filled[-1] + 1 if len(filled) else 0]  # without empty lines at the end
     found = {one: [cell.strip() for cell in rows[i]] for one, i in place.items()}
-    return Columns(found, FIRST_ROW)
+    return found, FIRST_ROW
 
 
 def _parquet(path: Path, names: Mapping[str, str | None], field: str) -> Columns:
@@ -212,7 +204,7 @@ def _parquet(path: Path, names: Mapping[str, str | None], field: str) -> Columns
         raise ConfigError(field, str(path), expected) from None
     wanted = _chosen(names, parquet.read_schema(path).names, field)
     table = parquet.read_table(path, columns=list(wanted.values()))
-    return Columns({one: table[name].to_pylist() for one, name in wanted.items()}, 1)
+    return {one: table[name].to_pylist() for one, name in wanted.items()}, 1
 
 
 def _names_in(table: Any) -> list[str]:
@@ -298,14 +290,15 @@ def read(data: Any, *, site: str | None, value: str | None, time: str | None) ->
 
 
 def _from_columns(columns: Columns, site: str, value: str, time: str | None) -> Read:
+    cells, first = columns
     faults: dict[str, list[int]] = {}
-    numbers = as_numbers(columns["value"], "value", columns.first)
+    numbers = as_numbers(cells["value"], "value", first)
     moments: Sequence[Any] = range(len(numbers))
     if time is not None:
-        moments = _moments(columns["time"], time, columns.first)
+        moments = _moments(cells["time"], time, first)
     found: dict[str, list[tuple[Any, float]]] = {}
-    rows = zip(columns["site"], columns["value"], numbers, moments, strict=True)
-    for row, (name, cell, number, moment) in enumerate(rows, start=columns.first):
+    rows = zip(cells["site"], cells["value"], numbers, moments, strict=True)
+    for row, (name, cell, number, moment) in enumerate(rows, start=first):
         if is_empty(name):
             faults.setdefault(f"without a {site}", []).append(row)
         elif is_empty(cell):

@@ -8,6 +8,7 @@ whatever unions and validators lie between, and nothing has to be read out of py
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any, Self, TypeVar, get_args
 
@@ -149,6 +150,17 @@ def plain(value: Any) -> Any:
         return [plain(one) for one in value]
     # numpy and pandas have it in common; that of a number is a number.
     return value.tolist() if hasattr(value, "tolist") else value
+
+
+def as_json(value: Any, *, infinity: str | None = None) -> Any:
+    """Return a value as JSON has it, which has neither NaN, which is null, nor infinity."""
+    if isinstance(value, dict):
+        return {name: as_json(one, infinity=infinity) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [as_json(one, infinity=infinity) for one in value]
+    if isinstance(value, float) and not isfinite(value):
+        return infinity if value == inf else None
+    return value
 
 
 def read_toml(field: str, path: Path) -> dict[str, Any]:

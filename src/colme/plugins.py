@@ -11,13 +11,21 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from math import inf
+from operator import attrgetter
 from pathlib import Path
 from types import FunctionType
 from typing import Any
 from uuid import uuid4
 
-from colme.errors import ConfigError, one_of
-from colme.rules.decision import RULES, DecisionRule, PowerTheta, require_sound, theta_from
+from colme.errors import ConfigError
+from colme.rules.decision import (
+    RULES,
+    DecisionRule,
+    PowerTheta,
+    made_with,
+    require_sound,
+    theta_from,
+)
 
 OBJECT = "object"
 """The key of the name in a table that also has the fields."""
@@ -46,15 +54,13 @@ def load(field: str, text: str) -> Any:
     """Return what `module:attribute` names; `field` is the one that errors are about."""
     module, _, attribute = text.partition(":")
     try:
-        found: Any = importlib.import_module(module)
+        imported = importlib.import_module(module)
         source_digest(module)  # before anybody edits the file
-        for name in attribute.split("."):
-            found = getattr(found, name)
+        return attrgetter(attribute)(imported)
     except Exception as error:  # whatever a module of the user's own raises while it is imported
         why = f"{type(error).__name__}: {error}"
         expected = f"module:attribute of a module that can be imported here ({why})"
         raise ConfigError(field, text, expected) from error
-    return found
 
 
 def sources(value: Any) -> dict[str, str]:
@@ -145,16 +151,7 @@ def rule_from(value: Any, options: Mapping[str, Any]) -> DecisionRule:
 
 
 def _made(kind: Callable[..., Any], text: str, options: Mapping[str, Any]) -> Any:
-    known = list(inspect.signature(kind).parameters)
-    for option, seen in options.items():
-        if option not in known:
-            raise ConfigError(option, seen, f"a field of {text}: {one_of(option, known)}")
-    try:
-        return kind(**{name: _unplain(name, one) for name, one in options.items()})
-    except TypeError as error:
-        raise ConfigError(
-            "rule", text, f"a rule that can be made with {dict(options)} ({error})"
-        ) from None
+    return made_with(kind, text, {name: _unplain(name, one) for name, one in options.items()})
 
 
 def _unplain(name: str, value: Any) -> Any:

@@ -147,7 +147,7 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        ("plan --epsilon 0", "epsilon: saw 0.0, expected a number above 0"),
+        ("plan --epsilon 0", "epsilon: saw 0.0, expected greater than 0"),
         ("plan --epsilon nan", "epsilon: saw nan"),
         ("plan --sigma -1", "sigma: saw -1.0"),
         ("plan --degree 300", "degree: saw 300, expected 0 to agents - 1 = 199"),

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from colme.experiment.statistics import factor_band
 from colme.explore.choices import Choices
-from colme.explore.session import Session, Stopped, band, draw_growing
+from colme.explore.session import Session, Stopped, draw_growing
 from colme.explore.society import Society
 from colme.sim.simulation import simulate
 
@@ -59,7 +60,7 @@ def test_in_the_end_they_are_the_simulators() -> None:
         # Runs are batches here, so its standard error is theirs.
         margin = stats.t.ppf(0.975, 3) * cell.mse_se
         found = errors[name]["low"], errors[name]["high"]
-        np.testing.assert_allclose(found, band(cell.mse, margin), rtol=1e-9)
+        np.testing.assert_allclose(found, factor_band(cell.mse, margin), rtol=1e-9)
     whole = result.squeeze()
     np.testing.assert_allclose(errors["local"]["value"], whole.mse_local, rtol=1e-12)
     np.testing.assert_allclose(errors["ideal"]["value"], whole.mse_ideal, rtol=1e-12)
@@ -79,7 +80,7 @@ def test_they_come_run_by_run_and_have_bands_once_there_are_enough() -> None:
 def test_a_band_holds_its_curve_and_never_leaves_a_log_axis() -> None:
     """Where the interval is small beside the value it is the interval itself."""
     value, margin = np.array([1.0, 1.0, 1.0]), np.array([1e-4, 0.5, 3.0])
-    low, high = band(value, margin)
+    low, high = factor_band(value, margin)
     assert (low > 0).all()
     assert (low < value).all()
     assert (high > value).all()

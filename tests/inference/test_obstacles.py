@@ -1,5 +1,7 @@
 """Why an answer is one's own: the reason told is the one that was in the way."""
 
+import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -7,14 +9,7 @@ import pytest
 
 from colme import Network, Profile, SeededLaplace
 from colme.inference.answers import Own, posterior
-from colme.inference.obstacles import (
-    FewAlike,
-    LittleToLearn,
-    TooFew,
-    Uncertain,
-    Unlike,
-    obstacle,
-)
+from colme.inference.obstacles import LITTLE_TO_LEARN, obstacle
 from colme.protocol.board.record import Record
 from colme.relay import Relay
 from support.boards import written
@@ -30,26 +25,35 @@ def board(others: int, *, variance: float = 0.01, first: int = 0) -> list[Record
     ]
 
 
+def why(own: Own, records: Sequence[Record], first_release: int = 8) -> str:
+    return obstacle(own, records, first_release=first_release)
+
+
 def test_too_few_others() -> None:
-    assert obstacle(OWN, []) == TooFew(0)
-    assert obstacle(OWN, board(4)) == TooFew(4)
-    assert obstacle(replace(OWN, bounds=(0.0, 2.0)), board(9)) == TooFew(0)
+    nobody = "nobody else has released something under these bounds so far, and 5 are needed"
+    assert why(OWN, []) == f"{nobody}; with this epsilon a node does after 8 samples or so"
+    assert why(OWN, [], 1) == f"{nobody}; with this epsilon a node does after its first sample"
+    assert why(OWN, board(1)).startswith("1 other has released something")
+    assert why(OWN, board(4)).startswith("4 others have released something")
+    assert why(replace(OWN, bounds=(0.0, 2.0)), board(9)).startswith(nobody)
 
 
 def test_too_few_alike() -> None:
     records = [*board(4), *board(6, variance=0.2, first=10)]
-    assert obstacle(OWN, records) == FewAlike(4, 10)
-    assert obstacle(replace(OWN, origin=records[0].origin), records) == FewAlike(3, 9)
+    assert why(OWN, records) == "samples vary as much as these at 4 of 10 others, and 5 are needed"
+    mine = replace(OWN, origin=records[0].origin)
+    assert why(mine, records) == "samples vary as much as these at 3 of 9 others, and 5 are needed"
 
 
 def test_samples_that_are_not_as_others() -> None:
-    assert obstacle(replace(OWN, variance=0.0, mean=0.0), board(9)) == Unlike(all_the_same=True)
-    rare = replace(OWN, variance=0.0005, count=2000)
-    assert obstacle(rare, board(9)) in (Unlike(all_the_same=False), FewAlike(0, 9))
+    same = why(replace(OWN, variance=0.0, mean=0.0), board(9))
+    assert same == "all samples are the same so far, and others' are not"
+    rare = why(replace(OWN, variance=0.0005, count=2000), board(9))
+    assert "vary otherwise than others' do" in rare or "at 0 of 9 others" in rare
 
 
 def test_nothing_in_the_way() -> None:
-    assert obstacle(OWN, board(9)) == LittleToLearn()
+    assert why(OWN, board(9)) == LITTLE_TO_LEARN
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -74,7 +78,7 @@ def test_there_is_one_exactly_where_nothing_was_learned(seed: int) -> None:
             origin=records[0].origin if records and draws.integers(2) else None,
         )
         learned = posterior(own, records).models is not None
-        assert (obstacle(own, records) == LittleToLearn()) is learned
+        assert (why(own, records) == LITTLE_TO_LEARN) is learned
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -88,17 +92,17 @@ def test_about_as_many_samples_are_missing_as_it_says(seed: int) -> None:
     )
     draws = np.random.default_rng(seed)
 
-    def after(rounds: int) -> object:
+    def after(rounds: int) -> str:
         for _ in range(rounds):
             samples = draws.normal(0.5, 0.1, 12).clip(0, 1)
             network.run_round(dict(zip(names, samples.tolist(), strict=True)))
         evidence = network.agents["00"].boards.evidence
-        return obstacle(Relay().own(evidence), evidence.records)
+        return why(Relay().own(evidence), evidence.records)
 
     early = after(40)
-    assert isinstance(early, Uncertain)
-    assert early.samples is not None
-    told, rounds = 40 + early.samples, 40
-    while isinstance(after(20), Uncertain):
+    missing = re.search(r"noise hides .* about ([\d,]+) more at every node", early)
+    assert missing is not None
+    told, rounds = 40 + int(missing[1].replace(",", "")), 40
+    while "noise hides" in after(20):
         rounds += 20
     assert told / 3 < rounds + 20 < 3 * told

@@ -10,15 +10,7 @@ import numpy as np
 import pytest
 
 from colme.errors import LocalProtocolError
-from colme.inference.obstacles import (
-    FewAlike,
-    LittleToLearn,
-    Obstacle,
-    TooFew,
-    Uncertain,
-    Unlike,
-)
-from colme.node.owner.answer import Answering, obstacle_in_words, why_alone
+from colme.node.owner.answer import Answering, why_alone
 from colme.node.owner.status import Answer
 from colme.relay import Relay
 from support.boarded import Boarded, boarded, somebody
@@ -102,21 +94,3 @@ async def test_it_is_computed_once_and_again_when_something_changes(
 def test_in_rounds_it_says_how_many_look_alike() -> None:
     assert why_alone(0, 3) == "of 3 neighbours none looks alike so far"
     assert why_alone(1, 3).startswith("of 3 neighbours 1 looks alike")
-
-
-@pytest.mark.parametrize(
-    ("found", "told"),
-    [
-        (TooFew(0), "nobody else has released something under these bounds so far, and 5 are"),
-        (TooFew(2), "2 others have released something"),
-        (TooFew(2), "with this epsilon a node does after 8 samples"),
-        (Uncertain(1200), "about 1,200 more at every node"),
-        (Uncertain(None), "a few more at every node"),
-        (Unlike(all_the_same=True), "all samples are the same"),
-        (Unlike(all_the_same=False), "vary otherwise than others' do"),
-        (FewAlike(3, 12), "at 3 of 12 others, and 5 are needed"),
-        (LittleToLearn(), "adds little"),
-    ],
-)
-def test_it_says_why_it_is_alone_and_what_is_missing(found: Obstacle, told: str) -> None:
-    assert told in obstacle_in_words(found, first_release=8)

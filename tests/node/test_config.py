@@ -353,7 +353,7 @@ WRONG_OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "field missing": (
         {"algorithm": "paper", "rule": "support.own_rule:Within"},
-        "agreed.rule: saw 'support.own_rule:Within', expected a rule that can be made",
+        "agreed.rule: saw 'support.own_rule:Within with {}', expected other options",
     ),
 }
 

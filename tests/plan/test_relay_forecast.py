@@ -1,6 +1,5 @@
 """Relay foreseen from drawn boards."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ SMALL = Question(agents=30, degree=4, means=(0.3, 0.7), epsilon=2)
 )
 def test_it_is_what_the_simulator_finds(changes: dict[str, Any], count: int) -> None:
     """Within 10%, and three standard errors of either."""
-    question = replace(SMALL, **changes)
+    question = SMALL.model_copy(update=changes)
     foreseen = relay(question, count, draws=48, seed=3)
     drawn = {"distribution": "normal", "spread": question.spread, "centre": 0.5}
     scenario = Scenario.build(
@@ -70,7 +69,7 @@ def test_the_same_seed_foresees_the_same() -> None:
 
 def test_whom_no_path_connects_is_not_heard_of() -> None:
     """Without neighbours everybody is alone, whatever the epsilon."""
-    alone = relay(replace(SMALL, degree=0), 200, draws=24, seed=1)
+    alone = relay(SMALL.model_copy(update={"degree": 0}), 200, draws=24, seed=1)
     assert alone.ratio == pytest.approx(1, abs=1e-9)
     ages = _lags(Question(agents=12, degree=0), np.random.default_rng(1))
     assert sorted(ages.tolist()) == [0] + [FAR] * 11

@@ -15,7 +15,7 @@ from colme.rules.release import Profile, Release
 from colme.sim.engines.baselines.base import Baseline, Radii, Run
 from colme.sim.engines.baselines.colme import Colme
 from colme.sim.engines.baselines.graph_colme import BColme, CColme
-from colme.sim.engines.baselines.local_ideal import Ideal, Local
+from colme.sim.engines.baselines.local_ideal import IdealTable, LocalTable
 from colme.sim.engines.baselines.private_colme import PrivateColme
 from support import plain_baselines as plain
 from support.refusing import refused
@@ -104,9 +104,9 @@ def b_colme(depth: int) -> Case:
 
 
 CASES: dict[str, Case] = {
-    "local": Case(lambda w: Local(w.run), lambda w: (w.means, None)),
+    "local": Case(lambda w: LocalTable(algorithm="local").make(w.run), lambda w: (w.means, None)),
     "ideal": Case(
-        lambda w: Ideal(w.run),
+        lambda w: IdealTable(algorithm="ideal").make(w.run),
         lambda w: (plain.ideal(w.means, w.graph.components(w.classes).tolist()), None),
     ),
     "c-colme": Case(
@@ -235,7 +235,7 @@ def test_agents_without_peers_are_local() -> None:
         Colme(run, delta=0.1),
         BColme(run, delta=0.1),
         PrivateColme(run, theta=THETA),
-        Ideal(run),
+        IdealTable(algorithm="ideal").make(run),
     ]
     for algorithm in alone:
         answers = np.empty_like(data)

@@ -232,8 +232,8 @@ def test_the_identity_of_a_rule_is_all_its_fields_in_one_order() -> None:
 @pytest.mark.parametrize(
     ("threshold", "text"),
     [
-        (lambda a, b: None, "a threshold of type NoneType"),
-        (lambda a, b: "0.3", "a threshold of type str"),
+        (lambda a, b: None, "a threshold of None"),
+        (lambda a, b: "0.3", "a threshold of '0.3'"),
         (lambda a, b: float("nan"), "a threshold of nan"),
         (lambda a, b: -1.0, "a threshold of -1.0"),
         (lambda a, b: a.variance, "one way, .* the other"),

@@ -57,21 +57,23 @@ def plan(
     import numpy as np
 
     from colme.algorithms import resolved
+    from colme.config import validated
     from colme.experiment.run import require_writable
     from colme.plan.forecast import forecast
     from colme.plan.question import AlgorithmName, Question
     from colme.sim.graphs import random_component_sizes
     from colme.theory import Prospect
 
-    question = Question(
-        agents=agents,
-        degree=degree,
-        means=tuple(numbers("--means", means)),
-        spread=spread,
-        sigma=sigma,
-        half_range=None if bounds is None else _half_range(bounds),
-        epsilon=epsilon,
-    )
+    fields = {
+        "agents": agents,
+        "degree": degree,
+        "means": numbers("--means", means),
+        "spread": spread,
+        "sigma": sigma,
+        "half_range": None if bounds is None else _half_range(bounds),
+        "epsilon": epsilon,
+    }
+    question = validated(Question, fields)
     prospect = Prospect.over(
         random_component_sizes(
             agents, degree, question.classes, GRAPHS, np.random.default_rng(seed)
@@ -94,7 +96,8 @@ def plan(
         paths = curves.save(curves.over_samples(forecasts), out, "plan")
     if as_json:
         values = asdict(prospect) | {"collaboration_pays": prospect.collaboration_pays}
-        told = [asdict(one) | {"pays": one.pays} for one in forecasts]
+        asked = question.model_dump()
+        told = [asdict(one) | {"question": asked, "pays": one.pays} for one in forecasts]
         print_json(values | {"forecasts": told})
         return
     console = plain_console()

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Collection, Iterable
-from math import inf, isfinite
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -80,17 +79,9 @@ def _width(console: Console, table: Table) -> Measurement:
 
 def print_json(value: Any, *, infinity: str | None = None) -> None:
     """Print one JSON object. JSON has neither NaN, which is null, nor infinity."""
+    from colme.config import as_json
 
-    def plain(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {name: plain(one) for name, one in value.items()}
-        if isinstance(value, list | tuple):
-            return [plain(one) for one in value]
-        if isinstance(value, float) and not isfinite(value):
-            return infinity if value == inf else None
-        return value
-
-    typer.echo(json.dumps(plain(value), allow_nan=False))
+    typer.echo(json.dumps(as_json(value, infinity=infinity), allow_nan=False))
 
 
 def print_files(outcome: "RunResult[Any]") -> None:

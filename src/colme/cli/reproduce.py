@@ -47,7 +47,7 @@ def figure1(
 
     def draw(found: dict[str, "xr.Dataset"], out: Path) -> list[Path]:
         claims = paper.claims(found["figure1"], found["theorem1"])
-        (out / CLAIMS).write_text("".join(f"{one.verdict}  {one.told}\n" for one in claims))
+        (out / CLAIMS).write_text("".join(f"{one}\n" for one in claims))
         figure = curves.mse_over_time(found["figure1"])
         return [*curves.save(figure, out, "figure1"), out / CLAIMS]
 
@@ -71,7 +71,7 @@ def figure1(
     )
     for claim in claims:
         if not claim.holds:
-            console.print(f"{claim.verdict}  {claim.told}", style="red")
+            console.print(str(claim), style="red")
     print_files(outcome)
 
 

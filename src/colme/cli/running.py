@@ -53,14 +53,6 @@ def words(text: str) -> list[str]:
     return [part.strip() for part in text.split(",")]
 
 
-def whole_numbers(option: str, text: str) -> list[int]:
-    """Return the whole numbers of a comma-separated list."""
-    try:
-        return [int(part) for part in words(text)]
-    except ValueError:
-        raise ConfigError(option, text, "whole numbers separated by commas") from None
-
-
 def numbers(option: str, text: str) -> list[float]:
     """Return the numbers of a comma-separated list."""
     try:

@@ -16,7 +16,6 @@ from colme.cli.running import (
     Workers,
     numbers,
     run_shown,
-    whole_numbers,
     words,
 )
 
@@ -84,7 +83,7 @@ def simulate(
 
     fields: dict[str, Any] = {
         "agents": agents,
-        "graph": None if degree is None else {"degree": whole_numbers("--degree", degree)},
+        "graph": None if degree is None else {"degree": numbers("--degree", degree)},
         "means": None if means is None else numbers("--means", means),
         "data": None if sigma is None else {"sigma": sigma},
         "epsilon": None if epsilon is None else numbers("--epsilon", epsilon),

@@ -17,6 +17,9 @@ FloatArray = NDArray[np.float64]
 
 CONFIDENCE = 0.95
 
+WIDEST = 4.0
+"""Logarithm of the widest band on a log axis, to either side."""
+
 
 def student_factor(batches: ArrayLike) -> FloatArray:
     """Return how many standard errors wide each side of an interval over so many batches is.
@@ -101,3 +104,10 @@ class BatchMean:
         with np.errstate(invalid="ignore"):
             off = np.abs(self.value - than) > self.margin
         return np.asarray(np.where(off, np.sign(self.value - than), 0.0), np.int64)
+
+
+def factor_band(value: FloatArray, margin: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return an interval as a factor to both sides, for a log axis: no error is below 0."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        factor = np.exp(np.minimum(margin / value, WIDEST))
+    return value / factor, value * factor

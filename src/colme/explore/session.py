@@ -15,7 +15,7 @@ import numpy as np
 from colme.config import validated
 from colme.errors import ColmeError, ConfigError
 from colme.experiment.run import Arrays, run
-from colme.experiment.statistics import BatchMean, FloatArray
+from colme.experiment.statistics import BatchMean, FloatArray, factor_band
 from colme.explore.choices import Choices, fitted
 from colme.explore.society import MOST_ROUNDS, Belief, Letter, Society
 from colme.sim.scenario import Scenario
@@ -339,15 +339,8 @@ def _values_shown(mean: BatchMean) -> dict[str, list[float | None]]:
     """Return a curve and, from `FEWEST` batches on, its band."""
     shown = {"value": mean.value}
     if len(mean.above) >= FEWEST:
-        shown["low"], shown["high"] = band(mean.value, mean.margin)
+        shown["low"], shown["high"] = factor_band(mean.value, mean.margin)
     return {
         name: [value if isfinite(value) else None for value in values.tolist()]
         for name, values in shown.items()
     }
-
-
-def band(value: FloatArray, margin: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return an interval as a factor to both sides, for a log axis: no error is below 0."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        factor = np.exp(margin / value)
-    return value / factor, value * factor

@@ -5,7 +5,7 @@ Every message that leaves an agent is stored in words, beside the exact mean tha
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import assert_never
 
 import numpy as np
@@ -35,24 +35,21 @@ Edge = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a message says: see `Letter`."""
+    """What a message says."""
 
     words: str
     released: float | None = None
+    """The sender's own released mean, where the message has it."""
     count: int = 0
+    """The samples that it is of: the first so many."""
 
 
-@dataclass(frozen=True, slots=True)
-class Letter:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Letter(Said):
     """A message that left an agent, to one neighbour or to several alike."""
 
     round: int
     to: tuple[str, ...]
-    words: str
-    released: float | None
-    """The sender's own released mean, where the message has it."""
-    count: int
-    """The samples that it is of: the first so many."""
     exact: float | None
     """The mean of the same samples without noise, which stays inside; None where none is told."""
 
@@ -151,11 +148,9 @@ class Society:
             together.setdefault(one, []).append(receiver)
         self.letters[a] += [
             Letter(
+                **asdict(one),
                 round=self.round,
                 to=tuple(to),
-                words=one.words,
-                released=one.released,
-                count=one.count,
                 exact=self._mean_of_first(a, one.count),
             )
             for one, to in together.items()

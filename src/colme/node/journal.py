@@ -170,7 +170,7 @@ class Journal:
                 self._committing = False
 
     def _news(self) -> Mapping[str, Entry]:
-        """Return the entries that no commit has taken yet, in the order in which publishers came."""
+        """Return the entries that no commit has taken yet, in the order of their publishers."""
         now = self._agent.exchange.entries
         return {
             origin: now[origin]

@@ -6,8 +6,8 @@ still accepts a neighbour of the nearest other class. Before that, the algorithm
 staying alone, by a factor that is not forecast.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from math import erf, inf, isinf, nan, sqrt
 from typing import cast, get_args
@@ -128,7 +128,12 @@ def forecast(
     halved = [point.samples for point in curve if point.ratio <= 0.5]
     early = halved[0] if halved else curve[len(curve) // 2].samples
 
-    def if_it_were(what: str, asked: Question) -> Otherwise:
+    def pays_at(epsilon: float) -> bool:
+        asked = question.model_copy(update={"epsilon": epsilon})
+        return at(asked, samples, few).ratio <= PAYS
+
+    def if_it_were(what: str, change: Mapping[str, float]) -> Otherwise:
+        asked = question.model_copy(update=change)
         return Otherwise(what, at(asked, early, few), at(asked, samples, few))
 
     return Forecast(
@@ -136,9 +141,7 @@ def forecast(
         question=question,
         curve=curve,
         pays_from=pays_from,
-        smallest_epsilon=_smallest(
-            lambda epsilon: at(replace(question, epsilon=epsilon), samples, few).ratio <= PAYS
-        ),
+        smallest_epsilon=_smallest(pays_at),
         changes=tuple(if_it_were(*change) for change in _otherwise(question)),
     )
 
@@ -187,24 +190,24 @@ def _smallest(pays: Callable[[float], bool]) -> float | None:
     return high
 
 
-def _otherwise(question: Question) -> list[tuple[str, Question]]:
-    """Return the question, and each change of it alone."""
-    changes = [
-        ("as planned", question),
-        ("bounds twice as wide", replace(question, half_range=2 * question.bound)),
+def _otherwise(question: Question) -> list[tuple[str, Mapping[str, float]]]:
+    """Return no change of the question, then each change of it alone."""
+    changes: list[tuple[str, Mapping[str, float]]] = [
+        ("as planned", {}),
+        ("bounds twice as wide", {"half_range": 2 * question.bound}),
     ]
     fewer = max(2, question.agents // 2)
     among_fewer = min(question.degree, fewer - 1)
     fewer += fewer * among_fewer % 2  # a graph of odd degree has an even number of agents
     if fewer < question.agents:
-        changes.append(("half the agents", replace(question, agents=fewer, degree=among_fewer)))
+        changes.append(("half the agents", {"agents": fewer, "degree": among_fewer}))
     half = question.degree // 2
     half += question.agents * half % 2
     if half < question.degree:
         what = f"{half} neighbours instead of {question.degree}"
-        changes.append((what, replace(question, degree=half)))
+        changes.append((what, {"degree": half}))
     if not isinf(question.epsilon):
-        changes.append(("half the epsilon", replace(question, epsilon=question.epsilon / 2)))
+        changes.append(("half the epsilon", {"epsilon": question.epsilon / 2}))
     return changes
 
 

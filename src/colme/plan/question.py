@@ -1,13 +1,14 @@
 """What a consortium knows before it begins."""
 
 from dataclasses import dataclass
-from math import inf, isfinite
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
+from pydantic import Field, FiniteFloat, model_validator
 
+from colme.config import Table
 from colme.errors import ConfigError
 
 FloatArray = NDArray[np.float64]
@@ -28,41 +29,30 @@ class Point:
     standard_error: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class Question(Table):
     """The number of agents, their graph and their data."""
 
-    agents: int = 200
-    degree: int = 5
+    agents: int = Field(200, ge=2)
+    degree: int = Field(5, ge=0)
     """Neighbours of each agent on a random graph."""
-    means: tuple[float, ...] = (0.2, 0.4, 0.8)
+    means: tuple[FiniteFloat, ...] = Field((0.2, 0.4, 0.8), min_length=1)
     """Means of the classes, which are equally likely."""
-    spread: float = 0.0
+    spread: FiniteFloat = Field(0.0, ge=0)
     """Standard deviation of the agents' means around that of their class (normal)."""
-    sigma: float = 0.5
+    sigma: FiniteFloat = Field(0.5, gt=0)
     """Standard deviation of a sample."""
-    half_range: float | None = None
+    half_range: FiniteFloat | None = None
     """Half the width of the bounds; None: sigma * sqrt(3), as for uniform data."""
-    epsilon: float = 1.0
+    epsilon: float = Field(1.0, gt=0)
     """Pure epsilon-DP of each sample: event level, replace-one; counts are public."""
 
-    def __post_init__(self) -> None:
-        if self.agents < 2:
-            raise ConfigError("agents", self.agents, "at least 2")
-        if not 0 <= self.degree < self.agents:
-            expected = f"0 to agents - 1 = {self.agents - 1}"
-            raise ConfigError("degree", self.degree, expected)
-        if not (self.means and all(isfinite(mean) for mean in self.means)):
-            raise ConfigError("means", self.means, "finite numbers, at least one")
-        if not 0 <= self.spread < inf:
-            raise ConfigError("spread", self.spread, "a finite number, 0 or more")
-        if not 0 < self.sigma < inf:
-            raise ConfigError("sigma", self.sigma, "a finite number greater than 0")
-        if not self.sigma <= self.bound < inf:
-            expected = f"a finite number, at least sigma = {self.sigma:g}"
-            raise ConfigError("half_range", self.half_range, expected)
-        if not self.epsilon > 0:
-            raise ConfigError("epsilon", self.epsilon, "a number above 0, or inf for no privacy")
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.degree >= self.agents:
+            raise ConfigError("degree", self.degree, f"0 to agents - 1 = {self.agents - 1}")
+        if self.bound < self.sigma:
+            raise ConfigError("half_range", self.half_range, f"at least sigma = {self.sigma:g}")
+        return self
 
     @property
     def sigma2(self) -> float:

@@ -1,7 +1,7 @@
 """Errors over time: Figure 1 of the paper, a panel for each degree; demonstration; forecast."""
 
 from collections.abc import Sequence
-from math import inf, sqrt
+from math import sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 
 from colme.experiment.statistics import student_factor
 from colme.report import style
-from colme.report.style import CLASS_IDEAL, IDEAL, LOCAL, Pen
+from colme.report.drawing import Drawing, draw
+from colme.report.style import CLASS_IDEAL, LOCAL
 
 if TYPE_CHECKING:  # What agents in memory need is not what a figure needs.
     from colme.plan.forecast import Forecast
@@ -20,45 +21,12 @@ if TYPE_CHECKING:  # What agents in memory need is not what a figure needs.
 
 FORMATS = ("png", "svg", "pdf")
 
-_PAPER_COLOURS = {1.0: "black", 2.0: "blue", 4.0: "red", inf: "orange"}
-
 
 def mse_over_time(dataset: xr.Dataset) -> Figure:
-    """The curves of a study with 95% confidence bands, Local and Ideal. Time is the paper's."""
-    degrees = dataset.degree.values
-    figure = Figure(figsize=(5.0 * len(degrees) + 2.6, 5.2), layout="constrained")
-    panels = figure.subplots(1, len(degrees), squeeze=False)[0]
-    colours = _colours([float(epsilon) for epsilon in dataset.epsilon.values])
-    lines = style.lines([str(name) for name in dataset.algorithm.values])
-    for panel, degree in zip(panels, degrees, strict=True):
-        _draw(panel, dataset.sel(degree=degree), colours, lines)
-        panel.set_title(style.neighbours(degree))
-    panels[0].set_ylabel("Average MSE")
-    handles = [LOCAL.handle(), IDEAL.handle()]
-    levels = list(zip(dataset.epsilon.values, colours, strict=True))
-    handles += [Pen(one, "-").handle(style.epsilon_is(epsilon)) for epsilon, one in levels[::-1]]
-    handles += [Pen("gray", line).handle(name) for name, line in lines.items()]
-    style.legend(figure, handles)
-    style.head(figure, "Average squared error of everybody's answer", style.setting(dataset))
+    """Draw Figure 1: the MSE over linear time, cut off where the paper's is."""
+    figure = draw(dataset, Drawing(x="linear"))
+    figure.axes[0].set_ylim(_floor(dataset), _ceiling(dataset))  # all panels share it
     return figure
-
-
-def _draw(
-    panel: Axes, data: xr.Dataset, colours: Sequence[object], lines: dict[str, object]
-) -> None:
-    t = data.t.values
-    panel.set_yscale("log")
-    style.draw(panel, t, data.mse_local, LOCAL, style.margin_of(data, "mse_local"))
-    style.draw(panel, t, data.mse_ideal, IDEAL)
-    for level, colour in enumerate(colours):
-        for name, line in lines.items():
-            cell = data.isel(epsilon=level).sel(algorithm=name)
-            style.draw(panel, t, cell.mse, Pen(colour, line, 1.4), style.margin_of(cell, "mse"))
-    panel.set_xlabel("Time t (samples of each agent)")
-    panel.set_xlim(0, t[-1])
-    panel.xaxis.set_major_formatter("{x:,.0f}")
-    panel.set_ylim(_floor(data), _ceiling(data))
-    style.grid(panel)
 
 
 def _floor(data: xr.Dataset) -> float:
@@ -71,13 +39,6 @@ def _ceiling(data: xr.Dataset) -> float:
     """As in the paper: the first instants, a thousand times as large as the end, are cut off."""
     settled = data.isel(t=data.t.values >= 0.002 * data.t.values[-1])
     return 10 ** float(np.ceil(np.log10(max(settled.mse_local.max(), data.mse.isel(t=-1).max()))))
-
-
-def _colours(epsilons: Sequence[float]) -> Sequence[object]:
-    """The paper's, where there are no others."""
-    if all(epsilon in _PAPER_COLOURS for epsilon in epsilons):
-        return [_PAPER_COLOURS[epsilon] for epsilon in epsilons]
-    return style.colours(epsilons)
 
 
 def save(figure: Figure, folder: Path | str, name: str) -> list[Path]:

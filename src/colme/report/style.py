@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isnan
+from math import inf, isnan
 from textwrap import fill
 from typing import Any
 
@@ -16,11 +16,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from numpy.typing import ArrayLike
 
-from colme.experiment.statistics import student_factor
+from colme.experiment.statistics import factor_band, student_factor
 from colme.rules.release import level
-
-WIDEST = 4.0
-"""Logarithm of the widest band on a log axis, to either side."""
 
 FEWEST_BATCHES = 8
 """Batches of a result that does not say how many: earlier versions made at least so many."""
@@ -78,8 +75,16 @@ def pens(algorithms: Sequence[str]) -> dict[str, Pen]:
     return {name: _KNOWN[name] if name in _KNOWN else others[name] for name in ordered}
 
 
+_PAPER_COLOURS = {1.0: "black", 2.0: "blue", 4.0: "red", inf: "orange"}
+
+
 def colours(epsilons: Sequence[float]) -> list[Any]:
-    """From strict privacy, dark, to none, light; grey and green are not among them."""
+    """Return a colour for each epsilon: the paper's own if all are of Figure 1.
+
+    Else from strict privacy, dark, to none, light; grey and green are not among them.
+    """
+    if all(epsilon in _PAPER_COLOURS for epsilon in epsilons):
+        return [_PAPER_COLOURS[epsilon] for epsilon in epsilons]
     places = np.linspace(0, 0.85, max(len(epsilons), 2))
     return [colormaps["plasma"](place) for place in places[: len(epsilons)]]
 
@@ -99,9 +104,7 @@ def draw(
     half = np.nan_to_num(np.asarray(margin, dtype=np.float64))
     low, high = values - half, values + half
     if panel.get_yscale() == "log":
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            factor = np.exp(np.minimum(half / values, WIDEST))
-        low, high = values / factor, values * factor
+        low, high = factor_band(values, half)
     panel.fill_between(x, low, high, color=pen.colour, alpha=0.18, lw=0)
 
 

@@ -4,6 +4,7 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import product
 from math import inf, log, sqrt
 from typing import Any, ClassVar, Self
 
@@ -24,6 +25,19 @@ class Situation:
     epsilon: float
 
 
+def made_with(kind: Callable[..., Any], name: str, options: Mapping[str, Any]) -> Any:
+    """Return what a class or a function of this name makes of options; errors are about these."""
+    known = list(inspect.signature(kind).parameters)
+    for option in options:
+        if option not in known:
+            raise UnknownOption(option, name, known)
+    try:
+        return kind(**options)
+    except TypeError as error:
+        seen = f"{name} with {dict(options)}"
+        raise ConfigError("rule", seen, f"other options ({error})") from None
+
+
 class DecisionRule(ABC):
     """chi of Sec. III-C. Symmetric: both ends of an edge decide alike, from the same releases.
 
@@ -39,19 +53,13 @@ class DecisionRule(ABC):
 
         What they leave open is as suits the situation.
         """
-        known = list(inspect.signature(cls).parameters)
-        for option in options:
-            if option not in known:
-                raise UnknownOption(option, name, known)
         given = {
             option: theta_from(value) if option == "theta" else value
             for option, value in options.items()
             if (option, value) != ("theta", "paper")
         }
-        try:
-            return cls(**(cls.suited(situation) | given))
-        except TypeError as error:
-            raise ConfigError("rule", f"{name} with {given}", f"other options ({error})") from None
+        rule: Self = made_with(cls, name, cls.suited(situation) | given)
+        return rule
 
     @classmethod
     def suited(cls, situation: Situation) -> dict[str, Any]:
@@ -245,28 +253,23 @@ def require_sound(rule: DecisionRule) -> None:
     A threshold must be a number, finite and at least 0. What a rule of one's own gets wrong shows
     here, in words, and not as strange numbers later.
     """
-    for mine in _TRIALS:
-        for theirs in _TRIALS:
-            try:
-                if isinstance(rule, ThresholdRule):
-                    there, back = rule.threshold(mine, theirs), rule.threshold(theirs, mine)
-                    if isinstance(there, bool) or not isinstance(there, int | float):
-                        seen = f"a threshold of type {type(there).__name__}"
-                        raise ConfigError("rule", seen, "a number")
-                    if not 0 <= there < inf:
-                        seen = f"a threshold of {there}"
-                        raise ConfigError("rule", seen, "a finite number, at least 0")
-                else:
-                    there = rule.accepts("b", mine, theirs)
-                    back = rule.accepts("a", theirs, mine)
-            except ConfigError:
-                raise
-            except Exception as error:
-                seen = f"{type(rule).__name__}, which raised {type(error).__name__}: {error}"
-                raise ConfigError("rule", seen, "a decision for any two releases") from error
-            if there != back and not isinstance(rule, Oracle):
-                seen = f"{type(rule).__name__}: {there} one way, {back} the other"
-                raise ConfigError("rule", seen, "the same from both ends of an edge")
+    for mine, theirs in product(_TRIALS, repeat=2):
+        there: Any
+        try:
+            if isinstance(rule, ThresholdRule):
+                there, back = rule.threshold(mine, theirs), rule.threshold(theirs, mine)
+            else:
+                there, back = rule.accepts("b", mine, theirs), rule.accepts("a", theirs, mine)
+        except Exception as error:
+            seen = f"{type(rule).__name__}, which raised {type(error).__name__}: {error}"
+            raise ConfigError("rule", seen, "a decision for any two releases") from error
+        number = isinstance(there, int | float) and not isinstance(there, bool)
+        if isinstance(rule, ThresholdRule) and not (number and 0 <= there < inf):
+            seen = f"a threshold of {there!r}"
+            raise ConfigError("rule", seen, "a finite number, at least 0")
+        if there != back and not isinstance(rule, Oracle):
+            seen = f"{type(rule).__name__}: {there} one way, {back} the other"
+            raise ConfigError("rule", seen, "the same from both ends of an edge")
 
 
 RULES: Mapping[str, type[DecisionRule]] = {

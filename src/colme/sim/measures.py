@@ -214,9 +214,10 @@ class AllRuns:
         )
         return BatchMean(above, below)
 
-    def of_degrees(self, part: str) -> list[BatchMean]:
+    def of_degrees(self, part: str) -> FloatArray:
         """Return the mean over runs of what does not depend on the algorithm, for each degree."""
-        return [self.over_batches(degree, part) for degree in range(len(self.sums))]
+        degrees = range(len(self.sums))
+        return np.stack([self.over_batches(degree, part).value for degree in degrees])
 
     def share(self, part: str, whole: str = "runs") -> FloatArray:
         """Return the ratio of totals, a mean over runs or a share; NaN of nothing."""
@@ -251,23 +252,19 @@ def averaged(
     )
 
 
-def _of_degrees(part: str) -> Callable[[AllRuns], FloatArray]:
-    return lambda x: np.stack([mean.value for mean in x.of_degrees(part)])
-
-
 QUANTITIES = (
     *averaged("mse", "mse", "mean squared error, averaged over agents and runs"),
     Quantity(
         "mse_local",
         DEGREE,
         "the same of agents that stay alone, on the same data",
-        _of_degrees("local_mse"),
+        lambda x: x.of_degrees("local_mse"),
     ),
     Quantity(
         "mse_local_se",
         DEGREE,
         "standard error of mse_local",
-        lambda x: np.stack([mean.error for mean in x.of_degrees("local_mse")]),
+        lambda x: np.stack([x.over_batches(d, "local_mse").error for d in range(len(x.sums))]),
     ),
     Quantity(
         "mse_alone",
@@ -285,25 +282,25 @@ QUANTITIES = (
         "mse_ideal",
         DEGREE,
         "Proposition 3, averaged over the runs' graphs and classes",
-        lambda x: _of_degrees("ideal")(x)[:, None] / x.recorded,
+        lambda x: x.of_degrees("ideal")[:, None] / x.recorded,
     ),
     Quantity(
         "mse_class_ideal",
         DEGREE,
         "of all exact means of one's class together, wherever they are, on the same data",
-        _of_degrees("class_ideal_mse"),
+        lambda x: x.of_degrees("class_ideal_mse"),
     ),
     Quantity(
         "mse_theorem1",
         ("epsilon", *DEGREE),
         "Theorem 1, averaged over the runs' graphs and classes",
-        lambda x: _of_degrees("theorem1")(x).T[..., None] / x.recorded,
+        lambda x: x.of_degrees("theorem1").T[..., None] / x.recorded,
     ),
     Quantity(
         "corollary1_bound",
         ("degree",),
         "Corollary 1's bound on the noise variance, averaged likewise",
-        _of_degrees("bound"),
+        lambda x: x.of_degrees("bound"),
     ),
     *averaged(
         "type_one", "missed", "share of edges within a class that are not accepted", whole="within"

@@ -32,12 +32,12 @@ from colme.sim.batch import Batch, Drawn, Recorder, Sums, runs_of_a_graph
 from colme.sim.engines import (
     Cell,
     Engine,
-    Entrant,
     LargeEngine,
     Liars,
     PaperEngine,
     Setting,
     World,
+    by_engine,
     mean_groups,
 )
 from colme.sim.kernel.arrays import LINES, STEPS, UNIFORM, Form, Origin, aligned
@@ -111,11 +111,7 @@ class Prepared:
         self.mean_degree = float(degree or scenario.draw_graph(degree, 0).degrees.mean())
         self._shapes = scenario.shapes
         profiles = scenario.profiles()
-        self.entrants: dict[type[Engine], list[Entrant]] = {}
-        for table in scenario.algorithms:
-            levels = range(len(profiles)) if table.private else range(1)
-            kind = self.entrants.setdefault(table.engine, [])
-            kind += [(table, level) for level in levels]
+        self.entrants = by_engine(scenario.algorithms, len(profiles))
         epsilons = [np.array([one.epsilon for one in level[0]]) for level in profiles]
         recorded = [recorded_rounds(scenario.rounds, scenario.recorded)]
         if scenario.eventful:

@@ -10,21 +10,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from colme import plugins
 from colme.columns import BadRows, Read, read
-from colme.config import Table, validated
+from colme.config import Table, plain, validated
 from colme.errors import ConfigError, one_of
 from colme.graph import Graph, IntArray
 from colme.rules.release import Profile
 from colme.sim import graphs
 from colme.sim.engines import AlgorithmTable, PaperTable, RelayTable
-from colme.sim.scenario import AnyAlgorithm
+from colme.sim.graphs import OneOrMore
+from colme.sim.scenario import AnyAlgorithm, Epsilon
 from colme.studies import MIN_SAMPLES, RUNS, SAMPLES
 
 FloatArray = NDArray[np.float64]
@@ -66,11 +67,6 @@ class Sites:
     def means(self) -> FloatArray:
         """Mean of each site: the truth of a study that resamples."""
         return np.array([values.mean() for values in self.values])
-
-    @property
-    def variances(self) -> FloatArray:
-        """Variance of a value drawn from each site."""
-        return np.array([values.var() for values in self.values])
 
     @property
     def counts(self) -> NDArray[np.int64]:
@@ -299,6 +295,26 @@ class StudyQuestion:
         return np.asarray(fed / fed.max())
 
 
+class _Options(Table):
+    """Options of a study that can be checked without its data."""
+
+    bounds: list[float]
+    epsilon: Annotated[list[Epsilon], OneOrMore] = Field(min_length=1)
+    algorithms: Annotated[list[AnyAlgorithm], OneOrMore] = Field(min_length=1)
+    min_samples: int = Field(ge=2)
+    samples: int = Field(ge=FIRST_MARK)
+    runs: int = Field(ge=2)
+    seed: int = Field(ge=0)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if len(self.bounds) != 2 or not -inf < self.bounds[0] < self.bounds[1] < inf:
+            raise ConfigError("bounds", self.bounds, "two finite numbers, the lower one first")
+        if len(set(self.epsilon)) < len(self.epsilon):
+            raise ConfigError("epsilon", self.epsilon, "each once")
+        return self
+
+
 def fed_rows(counts: IntArray) -> IntArray:
     """Of so many rows, those that are not held out."""
     return counts - counts // 2
@@ -329,33 +345,46 @@ def prepare(
     elif mode not in MODES:
         expected = f"{one_of(mode, MODES)}, or module:attribute of a feed of your own"
         raise ConfigError("mode", mode, expected)
-    _at_least(4 if replays else 2, "min_samples", min_samples)
+    if replays and min_samples < 4:
+        raise ConfigError("min_samples", min_samples, "at least 4 in a replay")
     if time is not None and not replays:
         raise ConfigError("time", time, "mode replay: rows that are drawn again have no order")
     if samples is not None and replays:
         raise ConfigError("samples", samples, "none: a replay has as many as there are rows")
-    epsilons, within = _epsilons(epsilon), _bounds(bounds)
+    asked = validated(
+        _Options,
+        plain(
+            {
+                "bounds": bounds,
+                "epsilon": epsilon,
+                "algorithms": algorithm,
+                "min_samples": min_samples,
+                "samples": SAMPLES if samples is None else samples,
+                "runs": RUNS if runs is None else runs,
+                "seed": seed,
+            }
+        ),
+    )
+    within = asked.bounds[0], asked.bounds[1]
     sites = sites_of(
         read(data, site=site, value=value, time=time),
         bounds=within,
-        min_samples=min_samples,
-        epsilons=epsilons,
+        min_samples=asked.min_samples,
+        epsilons=asked.epsilon,
     )
     left_out = [name for name, _ in sites.left_out]
     links = links_of(sites.names, left_out, degree=degree, edges=edges)
-    if replays:
-        samples = int(fed_rows(sites.counts).max())
-    for one in epsilons:  # Refuses noise that can't be made, and bounds that numbers can't tell.
+    for one in asked.epsilon:  # refuses noise that can't be made, bounds that numbers can't tell
         Profile.bounded(*within, epsilon=one)
     return StudyQuestion(
         sites=sites,
         links=links,
         mode=mode,
-        epsilons=epsilons,
-        algorithms=_tables(algorithm, mode),
-        runs=_at_least(2, "runs", RUNS if runs is None else runs),
-        samples=_at_least(FIRST_MARK, "samples", SAMPLES if samples is None else samples),
-        seed=_at_least(0, "seed", seed),
+        epsilons=tuple(asked.epsilon),
+        algorithms=_tables(asked.algorithms, mode),
+        runs=asked.runs,
+        samples=int(fed_rows(sites.counts).max()) if replays else asked.samples,
+        seed=asked.seed,
     )
 
 
@@ -370,45 +399,8 @@ def recorded(question: StudyQuestion) -> IntArray:
     return np.array(sorted(chosen | {last}))
 
 
-def _epsilons(given: Any) -> tuple[float, ...]:
-    """Return one or several epsilons."""
-    numbers = _numbers(given if isinstance(given, Sequence | np.ndarray) else [given])
-    if not numbers or len(set(numbers)) < len(numbers) or not all(one > 0 for one in numbers):
-        raise ConfigError("epsilon", given, "different numbers above 0, or inf for no privacy")
-    return tuple(numbers)
-
-
-def _bounds(given: Any) -> tuple[float, float]:
-    """Return two numbers, the lower one first."""
-    numbers = _numbers(given)
-    if len(numbers) != 2 or not -inf < numbers[0] < numbers[1] < inf:
-        raise ConfigError("bounds", given, "two finite numbers, the lower one first")
-    return numbers[0], numbers[1]
-
-
-def _numbers(given: Any) -> list[float]:
-    """Return the values as floats, or an empty list if any is not a number."""
-    try:
-        return [float(one) for one in given]
-    except (TypeError, ValueError):
-        return []
-
-
-def _at_least(least: int, field: str, given: Any) -> int:
-    """A whole number."""
-    if isinstance(given, bool) or not isinstance(given, int | np.integer) or given < least:
-        raise ConfigError(field, given, f"a whole number, at least {least}")
-    return int(given)
-
-
-class _Entrants(Table):
-    algorithms: list[AnyAlgorithm] = Field(min_length=1)
-
-
-def _tables(given: Any, mode: str) -> tuple[AlgorithmTable, ...]:
-    several = list(given) if isinstance(given, list | tuple) else [given]
-    given_tables = validated(_Entrants, {"algorithms": several}).algorithms
-    tables = [_not_knowing(table) for table in given_tables]
+def _tables(given: Sequence[AlgorithmTable], mode: str) -> tuple[AlgorithmTable, ...]:
+    tables = [_not_knowing(table) for table in given]
     for table in tables:
         if mode == "replay" and not table.allows_paces:
             expected = "relay: at a pace of their own sites have no rounds in common"

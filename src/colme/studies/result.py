@@ -4,11 +4,10 @@ The page is one HTML file with styles, scripts, figures and data in it. It is se
 from a disk, offline: it loads nothing from anywhere. No text quotes a cell of the data.
 """
 
-import csv
 import json
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 from html import escape
 from io import StringIO
@@ -17,10 +16,12 @@ from pathlib import Path
 from typing import Any, Self
 
 import matplotlib as mpl
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
+from colme.config import as_json
 from colme.pages.assets import CHARTS, STYLES, asset
 from colme.report import style
 from colme.report.style import LOCAL, Pen
@@ -99,7 +100,7 @@ class StudyResult:
     def as_plain(self) -> dict[str, Any]:
         """Return one object for programs; null if a number is unknown."""
         question, sites = self.question, self.question.sites
-        told: dict[str, Any] = plain_json(
+        told: dict[str, Any] = as_json(
             {
                 "mode": question.mode,
                 "bounds": list(sites.bounds),
@@ -117,7 +118,8 @@ class StudyResult:
                 "privacy": privacy(question),
                 "curves": [asdict(curve) for curve in self.curves],
                 "sites": [asdict(site) for site in self.sites],
-            }
+            },
+            infinity="inf",
         )
         return told
 
@@ -145,7 +147,7 @@ class StudyResult:
             "curves": [asdict(curve) | {"epsilon": f"{curve.epsilon:g}"} for curve in self.curves],
         }
         # No text in the data can end the element that it stands in, or begin another.
-        inside = json.dumps(plain_json(data), allow_nan=False).replace("<", "\\u003c")
+        inside = json.dumps(as_json(data, infinity="inf"), allow_nan=False).replace("<", "\\u003c")
         title = escape(TITLE)
         return (
             '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -174,47 +176,21 @@ class StudyResult:
         paths = [out / name for name in FILES]
         paths[0].write_text(self.page(), encoding="utf-8")
         paths[1].write_text(json.dumps(self.as_plain(), allow_nan=False) + "\n", encoding="utf-8")
-        names = [field.name for field in fields(SiteResult) if field.name != "gains"]
-        _write(paths[2], names, [[getattr(site, name) for name in names] for site in self.sites])
-        points = ("samples", "mse_over_local", "standard_error", "gained", "lost")
-        _write(
-            paths[3],
-            ("algorithm", "epsilon", *points),
-            [
-                [curve.algorithm, curve.epsilon, *values]
-                for curve in self.curves
-                for values in zip(*(getattr(curve, name) for name in points), strict=True)
-            ],
-        )
+        points = ["samples", "mse_over_local", "standard_error", "gained", "lost"]
+        curves = pd.DataFrame(self.curves)[["algorithm", "epsilon", *points]].explode(points)
+        sites = pd.DataFrame(self.sites).drop(columns="gains")
+        sites.to_csv(paths[2], index=False, lineterminator="\r\n")
+        curves.to_csv(paths[3], index=False, lineterminator="\r\n")
         figure = as_svg(error_over_samples(self))
         paths[4].write_text(figure, encoding="utf-8")
         return paths
-
-
-def _write(path: Path, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(names)
-        for row in rows:
-            writer.writerow(["" if cell != cell else cell for cell in row])  # an unknown number
-
-
-def plain_json(value: Any) -> Any:
-    """Return a value as JSON has it: null for NaN, "inf" for infinity."""
-    if isinstance(value, dict):
-        return {key: plain_json(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain_json(one) for one in value]
-    if isinstance(value, float) and not isfinite(value):
-        return "inf" if value > 0 else None
-    return value
 
 
 TEXTS = ("site", "algorithm", "verdict")
 
 
 def _numbers(value: Any) -> Any:
-    """Undo `plain_json`, with tuples for lists. A site may be called inf."""
+    """Undo `as_json`, with tuples for lists. A site may be called inf."""
     if isinstance(value, dict):
         return {key: one if key in TEXTS else _numbers(one) for key, one in value.items()}
     if isinstance(value, list):

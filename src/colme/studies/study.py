@@ -19,11 +19,11 @@ from colme.sim.batch import Batch, runs_of_a_graph
 from colme.sim.engines import (
     AlgorithmTable,
     Engine,
-    Entrant,
     PaperEngine,
     RelayTable,
     Setting,
     World,
+    by_engine,
 )
 from colme.sim.kernel.simd import form_of
 from colme.studies import MIN_SAMPLES
@@ -120,14 +120,14 @@ class StudyExperiment(Experiment[range, StudyResult]):
         )
 
     def _engines(self, world: World, first: int) -> list[Engine]:
-        entrants: dict[type[Engine], list[Entrant]] = {}
-        for table in self.question.algorithms:
-            if table.algorithm != "local":  # which is what all are compared with
-                own = self._evaluating(table, first)
-                levels = range(len(self.question.epsilons))
-                entrants.setdefault(own.engine, []).extend((own, level) for level in levels)
+        tables = [
+            self._evaluating(table, first)
+            for table in self.question.algorithms
+            if table.algorithm != "local"  # which is what all are compared with
+        ]
         return [
-            kind(world, own, kind.prepare(world.setting, own)) for kind, own in entrants.items()
+            kind(world, own, kind.prepare(world.setting, own))
+            for kind, own in by_engine(tables, len(self.question.epsilons)).items()
         ]
 
     def _evaluating(self, table: AlgorithmTable, first: int) -> AlgorithmTable:

@@ -8,7 +8,6 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from time import time
-from typing import TYPE_CHECKING, assert_never
 
 from colme.node.driver import Driver
 from colme.node.owner.status import Answer
@@ -16,9 +15,6 @@ from colme.protocol.agent import Agent
 from colme.protocol.relay import BoardExchange, Evidence
 from colme.relay import Relay
 from colme.rules.release import Profile
-
-if TYPE_CHECKING:
-    from colme.inference.obstacles import Obstacle
 
 
 def answer_in_rounds(agent: Agent) -> Answer:
@@ -42,45 +38,6 @@ def why_alone(alike: int, neighbours: int) -> str:
     return f"of {neighbours} neighbours {look} alike, and noise is large beside these samples yet"
 
 
-def obstacle_in_words(found: "Obstacle", *, first_release: int) -> str:
-    """Say in words why the answer is near the own mean, and what is missing.
-
-    `first_release`: the samples after which a node like this one releases something.
-    """
-    from colme.inference import obstacles
-
-    needed = obstacles.NEEDED
-    match found:
-        case obstacles.TooFew(others=others):
-            after = "its first sample" if first_release == 1 else f"{first_release} samples or so"
-            return (
-                f"{_others(others)} released something under these bounds so far, and {needed}"
-                f" are needed; with this epsilon a node does after {after}"
-            )
-        case obstacles.Uncertain(samples=samples):
-            more = "a few" if samples is None else f"about {samples:,}"
-            return f"noise hides as yet how much samples vary; {more} more at every node will tell"
-        case obstacles.Unlike(all_the_same=True):
-            return "all samples are the same so far, and others' are not"
-        case obstacles.Unlike():
-            return "these samples vary otherwise than others' do; more samples may tell why"
-        case obstacles.FewAlike(alike=alike, others=others):
-            return (
-                f"samples vary as much as these at {alike} of {others} others, and {needed} are"
-                " needed"
-            )
-        case obstacles.LittleToLearn():
-            return "what others tell adds little to these samples, or does not fit them"
-        case _:
-            assert_never(found)
-
-
-def _others(count: int) -> str:
-    if count == 0:
-        return "nobody else has"
-    return "1 other has" if count == 1 else f"{count} others have"
-
-
 def answer_with_a_board(
     algorithm: Relay,
     evidence: Evidence,
@@ -97,9 +54,9 @@ def answer_with_a_board(
     estimate, learned = algorithm.answer(evidence, warm)
     reason = None
     if not estimate.collaborative:
-        found = obstacle(algorithm.own(evidence), evidence.records)
         schedule = algorithm.schedule_for(profile, evidence.origin)
-        reason = obstacle_in_words(found, first_release=schedule.next_end(0))
+        own, first_release = algorithm.own(evidence), schedule.next_end(0)
+        reason = obstacle(own, evidence.records, first_release=first_release)
     used, classes = [], None
     if isinstance(learned, Models):
         used = [

@@ -7,7 +7,7 @@ engines. A chunk ends at every recorded round: then the engine notes sums over a
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from math import inf
@@ -427,6 +427,17 @@ class AlgorithmTable(Table):
 
 Entrant = tuple[AlgorithmTable, int]
 """An algorithm at the epsilon of this number."""
+
+
+def by_engine(
+    tables: Iterable[AlgorithmTable], epsilons: int
+) -> dict[type["Engine"], list[Entrant]]:
+    """Return the entrants of each engine: algorithms at so many epsilons, if these matter."""
+    entrants: dict[type[Engine], list[Entrant]] = {}
+    for table in tables:
+        levels = range(epsilons if table.private else 1)
+        entrants.setdefault(table.engine, []).extend((table, level) for level in levels)
+    return entrants
 
 
 @dataclass(frozen=True, slots=True)

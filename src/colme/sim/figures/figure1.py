@@ -48,15 +48,8 @@ class Claim:
     measured: str
     holds: bool
 
-    @property
-    def verdict(self) -> str:
-        """In a word."""
-        return "holds" if self.holds else "fails"
-
-    @property
-    def told(self) -> str:
-        """The sentence beside what was measured."""
-        return f"{self.text}: {self.measured}"
+    def __str__(self) -> str:
+        return f"{'holds' if self.holds else 'fails'}  {self.text}: {self.measured}"
 
 
 def claims(figure: xr.Dataset, theorem: xr.Dataset) -> Iterator[Claim]:

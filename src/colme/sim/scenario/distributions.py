@@ -193,10 +193,10 @@ class Empirical(Distribution):
         try:
             return [float(word) for word in file.read_text(encoding="utf-8-sig").split()]
         except (OSError, ValueError):  # not a file of numbers only
-            columns = columns_of(file, {"column": self.column}, field="file")
+            columns, first = columns_of(file, {"column": self.column}, field="file")
         cells = columns["column"]
-        numbers = as_numbers(cells, "file", columns.first)
-        for row, (cell, number) in enumerate(zip(cells, numbers, strict=True), columns.first):
+        numbers = as_numbers(cells, "file", first)
+        for row, (cell, number) in enumerate(zip(cells, numbers, strict=True), first):
             if number is None and not is_empty(cell):
                 raise ConfigError("file", f"{cell} (row {row})", "a finite number")
         return [number for number in numbers if number is not None]

@@ -275,15 +275,25 @@ class Scenario(Table):
     def _check_algorithms(self) -> None:
         """Whether every algorithm can do what is asked of it."""
         for one in self.algorithms:
-            if self.epsilon_per_agent is not None and one.needs_one_epsilon:
-                expected = "one epsilon for all, or another algorithm"
-                raise ConfigError("algorithms", one.label, expected)
-            if self.pace_per_agent is not None and not one.allows_paces:
-                expected = "one sample a round for all, or an algorithm that needs no rounds"
-                raise ConfigError("algorithms", one.label, expected)
-            if self.liars is not None and not one.allows_liars:
-                expected = "no liars, or an algorithm for which it is known what they do"
-                raise ConfigError("algorithms", one.label, expected)
+            for asked, allowed, expected in (
+                (
+                    self.epsilon_per_agent,
+                    not one.needs_one_epsilon,
+                    "one epsilon for all, or another algorithm",
+                ),
+                (
+                    self.pace_per_agent,
+                    one.allows_paces,
+                    "one sample a round for all, or an algorithm that needs no rounds",
+                ),
+                (
+                    self.liars,
+                    one.allows_liars,
+                    "no liars, or an algorithm for which it is known what they do",
+                ),
+            ):
+                if asked is not None and not allowed:
+                    raise ConfigError("algorithms", one.label, expected)
 
     def _check_unkind(self) -> None:
         """Whether liars and drift leave something to measure."""

@@ -45,24 +45,9 @@ class GroupMeans:
         return
 
 
-class Local(GroupMeans):
-    """Everyone is a group of its own."""
-
-    def __init__(self, run: Run) -> None:
-        super().__init__(np.arange(run.graph.agents))
-
-
-class Ideal(GroupMeans):
-    """A group is a connected component of agents of one class."""
-
-    def __init__(self, run: Run) -> None:
-        super().__init__(run.graph.components(run.classes))
-
-
 class LocalTable(BaselineTable):
     """No options."""
 
-    made: ClassVar[type[Baseline]] = Local
     allows_paces: ClassVar[bool] = True
     """Each looks at its own samples alone."""
     allows_liars: ClassVar[bool] = True
@@ -70,12 +55,19 @@ class LocalTable(BaselineTable):
 
     algorithm: Literal["local"]
 
+    def make(self, run: Run) -> Baseline:
+        """Everyone is a group of its own."""
+        return GroupMeans(np.arange(run.graph.agents))
+
 
 class IdealTable(BaselineTable):
     """No options."""
 
-    made: ClassVar[type[Baseline]] = Ideal
     allows_liars: ClassVar[bool] = True
     """It knows who lies."""
 
     algorithm: Literal["ideal"]
+
+    def make(self, run: Run) -> Baseline:
+        """A group is a connected component of agents of one class."""
+        return GroupMeans(run.graph.components(run.classes))
