@@ -204,11 +204,12 @@ class World:
             self.agents[name].step(Returned(peer))
 
     def until_quiet(self, ticks: int) -> int:
-        """Tick, and deliver everything, until nothing is sent; how many ticks that took."""
+        """Tick, and deliver everything, until nobody has more to say; how many ticks that took."""
         for passed in range(ticks):
             for name in self.agents:
                 self.tick(name)
-            if not self.in_flight:
+            waiting = any(agent.has_more for agent in self.agents.values())
+            if not self.in_flight and not waiting:
                 return passed
             while self.in_flight:
                 self.deliver(self.in_flight.popleft())
