@@ -48,10 +48,6 @@ def test_samples_that_are_not_as_others() -> None:
     assert obstacle(rare, board(9)) in (Unlike(all_the_same=False), FewAlike(0, 9))
 
 
-def test_nothing_in_the_way() -> None:
-    assert obstacle(OWN, board(9)) == LittleToLearn()
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_there_is_one_exactly_where_nothing_was_learned(seed: int) -> None:
     draws = np.random.default_rng(seed)

@@ -142,12 +142,6 @@ def test_other_bytes_are_refused(data: bytes) -> None:
         entry_from_bytes(data)
 
 
-def test_newer_is_a_later_incarnation_and_then_a_later_sequence() -> None:
-    ordered = [(0, 1), (0, 2), (1, 1), (1, 3), (2, 1)]
-    made = [written("a", incarnation=one, sequence=two).order for one, two in ordered]
-    assert made == sorted(made)
-
-
 def test_an_origin_belongs_to_a_key() -> None:
     record = written("a")
     assert record.origin == sha256(record.key).hexdigest()[:32]
