@@ -11,7 +11,7 @@ from colme.errors import LocalProtocolError
 from colme.protocol.board.board import LAST_ORIGIN, Page
 from colme.protocol.board.identity import BoardIdentity, InProcess
 from colme.protocol.board.messages import DigestMessage, RecordsMessage
-from colme.protocol.board.record import Entry, Record
+from colme.protocol.board.record import Entry, Foreign, Record
 from colme.protocol.events import Begin, Effects, Estimate, Received, Returned
 from colme.protocol.relay import BoardAlgorithm, BoardExchange, BoardState, Evidence
 from colme.rules.release import Profile
@@ -45,6 +45,23 @@ def written(
         **(facts | others),
     )
     return replace(record, signature=by.sign(record.content()))
+
+
+def foreign(name: str = "a", **fields: Any) -> Foreign:
+    """What a later version may write."""
+    who = InProcess(name)
+    made = Foreign(
+        **{
+            "version": 2,
+            "key": who.key,
+            "incarnation": 0,
+            "sequence": 7,
+            "body": b"something else",
+            "signature": bytes(64),
+            **fields,
+        }
+    )
+    return replace(made, signature=who.sign(made.content()))
 
 
 def contents(entries: Iterable[Entry]) -> dict[str, bytes]:

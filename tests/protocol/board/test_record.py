@@ -15,12 +15,11 @@ from colme.protocol.board.identity import InProcess
 from colme.protocol.board.record import (
     LARGEST_BODY,
     RECORD_SIZE,
-    Foreign,
     Proof,
     Record,
     entry_from_bytes,
 )
-from support.boards import written
+from support.boards import foreign, written
 from support.refusing import refused
 
 numbers = st.floats(-1e100, 1e100)
@@ -177,23 +176,6 @@ def test_a_proof_has_one_order() -> None:
     proof = Proof.from_pair(written("a", mean=0.1), written("a", mean=0.2))
     with refused(MessageError, "proof"):
         Proof(proof.second, proof.first)
-
-
-def foreign(name: str = "a", **fields: Any) -> Foreign:
-    """What a later version may write."""
-    who = InProcess(name)
-    made = Foreign(
-        **{
-            "version": 2,
-            "key": who.key,
-            "incarnation": 0,
-            "sequence": 7,
-            "body": b"something else",
-            "signature": bytes(64),
-            **fields,
-        }
-    )
-    return replace(made, signature=who.sign(made.content()))
 
 
 def test_a_record_of_another_version_is_kept_as_it_is() -> None:
