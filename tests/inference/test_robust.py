@@ -126,3 +126,9 @@ def test_without_noise_means_may_be_equal() -> None:
     assert not made_up(np.full(50, 0.1), np.zeros(50)).any()
     some = np.where(np.arange(50) < 20, 0.01, 0.0)
     assert not made_up(np.full(50, 0.1), some)[20:].any()
+
+
+def test_neither_zero_nor_the_unit_matters() -> None:
+    x = np.append(np.full(20, 0.6), np.random.default_rng(1).laplace(0.5, 0.1, 100))
+    noise = np.full(120, 0.02)
+    np.testing.assert_array_equal(made_up(x, noise), made_up(1e6 * x - 5, 1e12 * noise))
