@@ -1,32 +1,18 @@
-"""What an extension costs: a rule, a measured quantity and a feed take a file of one's own each.
+"""What an extension costs: a measured quantity and a feed take a file of one's own each.
 
 Each example is what a researcher would write: nothing of the package is edited.
 """
-
-from dataclasses import dataclass
-from math import sqrt
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 import colme
-from colme import Release, Scenario, ThresholdRule, simulate
+from colme import Scenario, simulate
 from colme.sim.measures import Measure
 from colme.studies.feeds import SiteFeed
-from colme.testing import check_rule
 
 FloatArray = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Near(ThresholdRule):
-    """A decision rule: accept whoever is nearer than so many standard errors."""
-
-    errors: float = 2.0
-
-    def threshold(self, mine: Release, theirs: Release) -> float:
-        return self.errors * sqrt(mine.variance + theirs.variance)
 
 
 def worst(answers: FloatArray, truth: FloatArray, weight: FloatArray) -> FloatArray:
@@ -45,13 +31,6 @@ class EveryOther(SiteFeed):
         counts = np.arange(1, last + 1)
         running = np.stack([np.cumsum(one) / counts for one in turned], axis=1)
         return np.asarray(np.repeat(running[first - 1 :, :, None], self.world.runs, axis=2))
-
-
-def test_a_decision_rule() -> None:
-    check_rule(Near())
-    fields = {"agents": 12, "graph": {"degree": 4}, "rounds": 30, "runs": 8}
-    result = simulate(Scenario.build(**fields, algorithms=[{"algorithm": "paper", "rule": Near()}]))
-    assert np.isfinite(result.mse).all()
 
 
 def test_a_measured_quantity() -> None:

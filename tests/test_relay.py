@@ -14,12 +14,11 @@ from colme.privacy.mechanism import SeededLaplace
 from colme.protocol.agent import Agent
 from colme.protocol.board.identity import InProcess
 from colme.protocol.board.messages import RecordsMessage
-from colme.protocol.board.record import Foreign
 from colme.protocol.events import Begin, Received
 from colme.protocol.settings import Settings
 from colme.relay import Relay
 from colme.rules.release import Profile
-from support.boards import NOTHING_HELD, record_of, written
+from support.boards import NOTHING_HELD, foreign, record_of, written
 from support.refusing import refused
 
 PROFILE = Profile.bounded(0, 1, epsilon=4.0)
@@ -150,11 +149,7 @@ def test_records_under_other_bounds_are_passed_on_but_not_mixed() -> None:
 
 def test_records_of_another_version_are_passed_on_and_kept_apart() -> None:
     network = lived(60)
-    stranger = InProcess("stranger")
-    told = Foreign(
-        version=2, key=stranger.key, incarnation=0, sequence=3, body=b"?", signature=bytes(64)
-    )
-    told = replace(told, signature=stranger.sign(told.content()))
+    told = foreign("stranger")
     before = network.estimate("03")
     network.agents["00"].step(Received("01", RecordsMessage((told,))))
     for _ in range(AGENTS):

@@ -62,3 +62,10 @@ def page(context: BrowserContext, troubles: list[str]) -> Page:
     )
     opened.on("pageerror", lambda error: troubles.append(f"page error: {error}"))
     return opened
+
+
+@pytest.fixture
+def silent(page: Page, troubles: list[str]) -> Iterator[None]:
+    """Whatever a test does with its page, the console must stay silent."""
+    yield
+    assert troubles == []

@@ -1,7 +1,6 @@
 """`colme explore` in a real browser."""
 
 import json
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from colme.cli.app import run
 from colme.explore import choices
-from colme.explore.server import ExplorerServer
+from support.exploring import exploring
 
 QUICK = "#agents=12&rounds=20&epsilon=4"
 ALL = "All 2 runs are in."
@@ -19,24 +18,18 @@ ROUND = "Number(document.getElementById('standing').textContent.match(/Round (\\
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    server = ExplorerServer(0)
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    with pytest.MonkeyPatch.context() as patch:
+    with exploring() as server, pytest.MonkeyPatch.context() as patch:
         patch.setattr(choices, "RUNS", 2)  # Seconds, not minutes.
         yield server.address
-    server.stop()
-    thread.join()
 
 
 @pytest.fixture
-def explorer(page: Page, address: str, troubles: list[str]) -> Iterator[Page]:
-    """The page with all its curves. Whatever a test does, the console must stay silent."""
+def explorer(page: Page, address: str, silent: None) -> Page:
+    """The page with all its curves."""
     page.set_default_timeout(120_000)
     page.goto(address + QUICK)
     expect(page.locator("#progress")).to_have_text(ALL, timeout=120_000)
-    yield page
-    assert troubles == []
+    return page
 
 
 def _curves(page: Page) -> list[str]:
@@ -69,7 +62,8 @@ def test_a_slider_changes_curves_and_the_link_reproduces_them(explorer: Page, ad
     assert other.locator("#control-agents").get_attribute("aria-valuetext") == "12"
 
 
-def test_it_plays_pauses_and_steps(page: Page, address: str, troubles: list[str]) -> None:
+@pytest.mark.usefixtures("silent")
+def test_it_plays_pauses_and_steps(page: Page, address: str) -> None:
     explorer, asked = page, list[str]()
     page.on("websocket", lambda one: one.on("framesent", lambda text: asked.append(str(text))))
     page.goto(address + QUICK)
@@ -86,7 +80,6 @@ def test_it_plays_pauses_and_steps(page: Page, address: str, troubles: list[str]
     explorer.wait_for_function(f"(paused) => {ROUND} === paused + 1", arg=paused)
     words = [json.loads(text)["do"] for text in asked]
     assert words == ["choose", "play", "pause", "look", "step"]
-    assert troubles == []
 
 
 def _greys(page: Page, agent: int) -> int:
@@ -180,12 +173,10 @@ def test_the_picture_it_exports_is_one(explorer: Page, tmp_path: Path) -> None:
     assert len(content) > 20_000
 
 
-def test_a_link_that_is_wrong_is_said_and_the_page_works(
-    page: Page, address: str, troubles: list[str]
-) -> None:
+@pytest.mark.usefixtures("silent")
+def test_a_link_that_is_wrong_is_said_and_the_page_works(page: Page, address: str) -> None:
     page.goto(address + "#agents=<img src=x onerror=alert(1)>&epsilon=-3")
     expect(page.locator("#network button")).to_have_count(48)
-    assert troubles == []
 
 
 def test_it_fits_a_phone(explorer: Page) -> None:
@@ -208,13 +199,9 @@ def test_every_control_has_a_name_and_can_be_reached_by_tab(explorer: Page) -> N
     assert {"control-family", "control-epsilon", "copy", "toml", "png", "play", "step"} <= reached
 
 
-def test_the_end_of_the_server_is_said(page: Page, troubles: list[str]) -> None:
-    server = ExplorerServer(0)
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    page.goto(server.address + QUICK)
-    page.locator("#network button").first.wait_for()
-    server.stop()
-    thread.join()
+@pytest.mark.usefixtures("silent")
+def test_the_end_of_the_server_is_said(page: Page) -> None:
+    with exploring() as server:
+        page.goto(server.address + QUICK)
+        page.locator("#network button").first.wait_for()
     expect(page.locator("#progress")).to_contain_text("The connection has ended", timeout=30_000)
-    assert troubles == []

@@ -2,7 +2,6 @@
 
 import json
 import socket
-import threading
 import tomllib
 from collections.abc import Iterator
 from http.client import HTTPConnection, HTTPResponse
@@ -18,18 +17,15 @@ from colme.errors import ConfigError
 from colme.explore import server as room
 from colme.explore.server import ExplorerServer
 from colme.pages.assets import POLICY
+from support.exploring import exploring
 
 QUICK = {"agents": 9, "rounds": 20}
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[ExplorerServer]:
-    serving = ExplorerServer(0)
-    thread = threading.Thread(target=serving.run)
-    thread.start()
-    yield serving
-    serving.stop()
-    thread.join()
+    with exploring() as serving:
+        yield serving
 
 
 def _get(server: ExplorerServer, path: str, host: str | None = None) -> tuple[HTTPResponse, str]:

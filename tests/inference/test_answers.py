@@ -205,21 +205,6 @@ def test_samples_that_were_all_the_same_have_an_interval_by_the_rule_of_three() 
     np.testing.assert_allclose(answers(made.board, some).margin, margin)
 
 
-def test_a_warm_start_gives_nearly_the_same_answers() -> None:
-    """To a twentieth of a standard deviation, after one more block."""
-    generator = np.random.default_rng(3)
-    truth = classes(200, generator)
-    before = world(truth, count=900, epsilon=1.0, generator=generator)
-    after = world(truth, count=1100, epsilon=1.0, generator=generator)
-    first = answers(before.board, before.owners)
-    cold = answers(after.board, after.owners)
-    warm = answers(after.board, after.owners, warm=first.models)
-    assert warm.models[0] is not None
-    assert first.models[0] is not None
-    assert warm.models[0].precision == first.models[0].precision, "else it was a cold one"
-    assert np.abs((warm.value - cold.value) / cold.sd).max() < 0.05
-
-
 RUNS = 8
 
 

@@ -5,35 +5,10 @@ from math import inf
 import numpy as np
 import pytest
 
-from colme.inference.compiled import compiled
 from colme.inference.mixture import em
 from colme.inference.tuning import TUNING
 
 EM = TUNING.em
-
-
-@pytest.mark.parametrize("free", [False, True])
-@pytest.mark.parametrize("components", [1, 2, 7])
-def test_compiled_and_plain_give_the_same_numbers(components: int, free: bool) -> None:
-    """To 1e-9 of a standard deviation, on many boards."""
-    pytest.importorskip("numba")
-    fast = compiled(em)
-    assert fast is not em
-    for seed in range(20):
-        generator = np.random.default_rng(seed)
-        agents = int(generator.integers(6, 300))
-        v = np.exp(generator.uniform(-8, 0, agents))
-        x = generator.choice([0.1, 0.5, 0.6], agents) + generator.normal(0, np.sqrt(v))
-        n = generator.integers(1, 4, agents).astype(float)
-        start = np.linspace(0, 1, components)
-        weights = np.full(components, 1 / components)
-        arguments = (x, v, n, start, weights, 0.1 if free else 0.0, free, 60, 1e-3, EM)
-        one, other = em(*arguments), fast(*arguments)
-        sd = float(np.sqrt(v.min()))
-        assert one[0] == pytest.approx(other[0], rel=1e-12, abs=1e-9)
-        np.testing.assert_allclose(one[1], other[1], rtol=0, atol=1e-9 * sd)
-        np.testing.assert_allclose(one[2], other[2], rtol=0, atol=1e-9)
-        assert one[3] == pytest.approx(other[3], abs=1e-9 * sd * sd)
 
 
 def test_more_steps_never_make_it_worse() -> None:

@@ -52,10 +52,6 @@ def test_samples_that_are_not_as_others() -> None:
     assert "vary otherwise than others' do" in rare or "at 0 of 9 others" in rare
 
 
-def test_nothing_in_the_way() -> None:
-    assert why(OWN, board(9)) == LITTLE_TO_LEARN
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_there_is_one_exactly_where_nothing_was_learned(seed: int) -> None:
     draws = np.random.default_rng(seed)

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from colme.inference import posterior as posterior_module
 from colme.inference.mixture import Models, fit
 from colme.inference.posterior import Queries, moments
 from support.plain_posterior import PlainModel, fitted, posterior
@@ -94,19 +93,3 @@ def test_what_others_say_has_a_weight_from_nothing_to_one_and_classes_have_sizes
     assert trusts[0].mean() < 0.5 < 0.8 < trusts[1].mean()
     actual = (late.truth[:, None] == late.truth).sum(axis=1)
     assert np.abs(sizes[1] - actual).mean() < 1
-
-
-def test_compiled_and_plain_believe_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    """To 1e-9 of a standard deviation."""
-    pytest.importorskip("numba")
-    for count in (30, 300):
-        made = standing(1, count, 1.0, continuous=False)
-        x, v, queries = asked(made)
-        models = fit(x, v)
-        fast = moments(x, v, models, queries)
-        with monkeypatch.context() as patch:
-            patch.setattr(posterior_module, "compiled", lambda function: function)
-            plain = moments(x, v, models, queries)
-        sd = float(np.sqrt(queries.s2.min()))
-        np.testing.assert_allclose(plain.shift, fast.shift, rtol=0, atol=1e-9 * sd)
-        np.testing.assert_allclose(plain.variance, fast.variance, rtol=1e-9)

@@ -88,12 +88,6 @@ def test_without_an_own_record_nothing_is_left_out() -> None:
     assert posterior(own(0.2, number=None), BOARD).class_size == pytest.approx(31, abs=2)
 
 
-def test_records_under_other_bounds_are_not_mixed_in_unless_asked() -> None:
-    board = [replace(record, bounds=(-0.5, 1.5)) for record in BOARD]
-    assert posterior(ME, board).models is None
-    assert posterior(replace(ME, any_bounds=True), board).models is not None
-
-
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize("others", [0, 1, 5])
 def test_few_records_are_no_help(others: int, known: bool) -> None:

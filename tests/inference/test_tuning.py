@@ -63,3 +63,4 @@ def test_a_changed_copy_changes_the_answer_compiled_or_not(
     plain = answers(made.board, made.owners, tuning=tuning)
     assert np.abs((fast.value - default.value) / default.sd).max() > 1e-4
     np.testing.assert_allclose(fast.value, plain.value, rtol=0, atol=1e-9 * plain.sd.min())
+    np.testing.assert_allclose(fast.sd, plain.sd, rtol=1e-9)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from colme.plan.question import Question
-from colme.plan.relay_forecast import FAR, _board, _lags, relay
+from colme.plan.relay_forecast import _board, relay
 from colme.sim.scenario import Scenario
 from colme.sim.simulation import simulate
 
@@ -71,5 +71,3 @@ def test_whom_no_path_connects_is_not_heard_of() -> None:
     """Without neighbours everybody is alone, whatever the epsilon."""
     alone = relay(SMALL.model_copy(update={"degree": 0}), 200, draws=24, seed=1)
     assert alone.ratio == pytest.approx(1, abs=1e-9)
-    ages = _lags(Question(agents=12, degree=0), np.random.default_rng(1))
-    assert sorted(ages.tolist()) == [0] + [FAR] * 11

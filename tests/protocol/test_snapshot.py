@@ -131,11 +131,6 @@ def test_the_numbers_of_a_damaged_state_are_not_shown(part: str) -> None:
     assert not any(number in str(caught.value) for number in exact)
 
 
-def test_something_else_than_a_snapshot_is_refused() -> None:
-    with refused(SnapshotError, "snapshot"):
-        Agent.restore(SETTINGS, ["not", "a", "snapshot"])  # type: ignore[arg-type]
-
-
 def test_a_field_that_is_absent_takes_its_default_but_never_in_the_stream() -> None:
     """A later version may add a field of the exchange; what noise rests on is never guessed."""
     data = snapshot()

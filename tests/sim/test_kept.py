@@ -1,7 +1,7 @@
 """Results of agents, classes and runs: the averages are made of these and of nothing else."""
 
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -23,18 +23,17 @@ def close(one: xr.DataArray, other: xr.DataArray, *, within: float = 1e-9) -> No
     np.testing.assert_allclose(one.transpose(*other.dims), other, rtol=within)
 
 
-def study(**changes: Any) -> Scenario:
-    fields = {
-        "agents": 24,
-        "graph": {"degree": [4, 6]},
-        "epsilon": [1, 4],
-        "rounds": 40,
-        "recorded": [1, 7, 40],
-        "eventful": False,
-        "runs": 9,
-        "algorithms": [{"algorithm": "relay", "measured": [0, 5, 9]}, "paper", "oracle", "local"],
-    }
-    return Scenario.build(**(fields | changes))
+study = partial(
+    Scenario.build,
+    agents=24,
+    graph={"degree": [4, 6]},
+    epsilon=[1, 4],
+    rounds=40,
+    recorded=[1, 7, 40],
+    eventful=False,
+    runs=9,
+    algorithms=[{"algorithm": "relay", "measured": [0, 5, 9]}, "paper", "oracle", "local"],
+)
 
 
 @pytest.mark.parametrize("algorithm", EVERY)

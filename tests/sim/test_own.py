@@ -14,8 +14,6 @@ import pytest
 
 from colme import plugins
 from colme.errors import ConfigError
-from colme.network import Network
-from colme.privacy.mechanism import SeededLaplace
 from colme.protocol.rounds.paper import Paper
 from colme.rules.decision import (
     Bernstein,
@@ -25,7 +23,7 @@ from colme.rules.decision import (
     ThresholdRule,
     TightBernstein,
 )
-from colme.rules.release import Profile, Release
+from colme.rules.release import Release
 from colme.sim.engines.decisions import PythonRule
 from colme.sim.scenario import Scenario
 from colme.sim.simulation import Prepared, simulate
@@ -120,20 +118,6 @@ def test_only_rules_that_look_at_means_take_the_slower_way(monkeypatch: pytest.M
         study.batch(0, 2).advance(1, 5)
         # At both epsilons.
         assert sorted(asked) == (sorted([1, 2, 3, 4, 5] * 2) if slow else []), rule
-
-
-def test_a_rule_of_ones_own_runs_in_a_network() -> None:
-    names = ["a", "b", "c", "d"]
-    network = Network.of_equals(
-        {name: [other for other in names if other != name] for name in names},
-        profile=Profile.bounded(0, 1, epsilon=8, sigma2=0.01),
-        noise=SeededLaplace(1),
-        algorithm=Paper(rule=WithinErrors(4.0)),
-    )
-    for _ in range(300):
-        network.run_round({"a": 0.2, "b": 0.2, "c": 0.2, "d": 0.9})
-    assert network.agents["a"].accepted == {"b", "c"}
-    assert network.agents["d"].accepted == set()
 
 
 def test_a_rule_by_name_from_toml_beside_it(folder: Path) -> None:

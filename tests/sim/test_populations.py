@@ -1,5 +1,6 @@
 """Who the agents are: means of their own, variances of their classes, what they declare of them."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,17 +14,15 @@ from colme.sim.simulation import Prepared, precision, simulate
 from support.refusing import refused
 from support.watching import watched
 
-
-def scenario(**changes: Any) -> Scenario:
-    fields: dict[str, Any] = {
-        "agents": 40,
-        "graph": {"degree": 4},
-        "epsilon": 8,
-        "rounds": 60,
-        "runs": 32,
-        "algorithms": ["local", "paper"],
-    }
-    return Scenario.build(**(fields | changes))
+scenario = partial(
+    Scenario.build,
+    agents=40,
+    graph={"degree": 4},
+    epsilon=8,
+    rounds=60,
+    runs=32,
+    algorithms=["local", "paper"],
+)
 
 
 @pytest.mark.parametrize("kind", ["uniform", "normal"])

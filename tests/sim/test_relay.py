@@ -1,5 +1,6 @@
 """Relay in whole studies: what it gains, whom it measures, what lies do to it."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,22 +15,19 @@ from support.refusing import refused
 AGENTS = 40
 
 
-def study(**fields: Any) -> Scenario:
-    """Two classes a standard deviation apart."""
-    return Scenario.build(
-        **{
-            "agents": AGENTS,
-            "graph": {"degree": 4},
-            "means": [0.2, 0.8],
-            "epsilon": 4.0,
-            "rounds": 200,
-            "runs": 8,
-            "recorded": 8,
-            "eventful": False,
-            "algorithms": [{"algorithm": "relay", "measured": 12}],
-        }
-        | fields
-    )
+study = partial(
+    Scenario.build,
+    agents=AGENTS,
+    graph={"degree": 4},
+    means=[0.2, 0.8],
+    epsilon=4.0,
+    rounds=200,
+    runs=8,
+    recorded=8,
+    eventful=False,
+    algorithms=[{"algorithm": "relay", "measured": 12}],
+)
+"""Two classes a standard deviation apart."""
 
 
 def test_everybody_learns_on_a_path_of_others() -> None:

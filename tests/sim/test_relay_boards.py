@@ -10,16 +10,14 @@ import pytest
 from colme.graph import Graph
 from colme.network import Network
 from colme.privacy.mechanism import SeededLaplace
-from colme.protocol.board.board import Board
 from colme.protocol.board.identity import InProcess
 from colme.protocol.board.messages import RecordsMessage
 from colme.protocol.board.record import weighed_blocks
 from colme.protocol.events import Effects
 from colme.relay import Relay
 from colme.rules.release import Profile
-from colme.sim.engines.relay.boards import NEVER, Boards, Traffic, hops
+from colme.sim.engines.relay.boards import NEVER, Boards, Traffic
 from colme.sim.kernel.releases import most_in, new_plan
-from support.boards import written
 from support.worlds import agent_name
 
 AGENTS = 15
@@ -131,11 +129,6 @@ def test_a_release_is_there_so_many_rounds_later_as_there_are_hops() -> None:
     assert boards.held(15, rounds, closed)[0, :7].tolist() == [1, 1, 1, 0, 0, 0, 0]
 
 
-def test_hops() -> None:
-    graph = Graph.from_edges(GRAPHS["two parts"], AGENTS)
-    assert hops(graph, np.array([2]))[0].tolist() == [2, 1, 0, 1, 2, 3, 4, 5, *[inf] * 7]
-
-
 def test_as_many_releases_are_remembered_as_can_be_on_their_way() -> None:
     """Of the last `rounds` rounds all, and the one before them."""
     for epsilon in (1.0, 4.0, inf):
@@ -150,11 +143,3 @@ def test_as_many_releases_are_remembered_as_can_be_on_their_way() -> None:
                 for t in range(1, 501)
             )
             assert needed <= found <= needed + 1
-
-
-def test_the_sample_of_a_board_is_the_one_that_real_boards_keep() -> None:
-    board = Board([NAMES[3]], capacity=6)
-    for a in range(AGENTS):
-        board.merge(written(agent_name(a)))
-    kept = {*sorted(NAMES)[:6], NAMES[3]}
-    assert {record.origin for record in board.records} == kept

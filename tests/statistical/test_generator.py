@@ -17,7 +17,6 @@ from colme.sim.kernel.simd import form_of
 from colme.sim.scenario import Scenario
 from colme.sim.simulation import Prepared
 
-LANES = LANES
 FORM = form_of(np.float32, LANES)
 AGENTS = 500
 ROUNDS = 60

@@ -1,6 +1,6 @@
 """What sites are fed: rows of their own, drawn again or in their order, and what is held out."""
 
-from typing import Any
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,9 +15,7 @@ DATA = {name: 10 * i + np.arange(size) / size for i, (name, size) in enumerate(S
 FED = np.array([20, 12, 50])
 
 
-def question(**changes: Any) -> StudyQuestion:
-    options: dict[str, Any] = {"bounds": (0, 30), "epsilon": 1, "runs": 32}
-    return prepare(DATA, **(options | changes))
+question = partial(prepare, DATA, bounds=(0, 30), epsilon=1, runs=32)
 
 
 def feed_of(asked: StudyQuestion, numbers: range) -> SiteFeed:

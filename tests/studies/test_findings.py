@@ -8,17 +8,14 @@ import pytest
 from numpy.typing import NDArray
 
 from colme.experiment.run import Arrays
-from colme.studies.question import StudyQuestion, prepare, recorded
+from colme.studies.question import prepare, recorded
 from colme.studies.result import StudyResult
 from colme.studies.study import StudyExperiment
 
 SITES = 3
 
 
-def question(runs: int = 8, **changes: Any) -> StudyQuestion:
-    data = {name: np.arange(20) / 20 for name in "abc"}
-    options: dict[str, Any] = {"bounds": (0, 1), "epsilon": 1, "runs": runs, "samples": 4}
-    return prepare(data, **(options | changes))
+DATA = {name: np.arange(20) / 20 for name in "abc"}
 
 
 def part(
@@ -40,7 +37,8 @@ def part(
 
 
 def found(parts: list[Arrays]) -> StudyResult:
-    asked = question(runs=sum(one["alone"].shape[-1] for one in parts))
+    runs = sum(one["alone"].shape[-1] for one in parts)
+    asked = prepare(DATA, bounds=(0, 1), epsilon=1, runs=runs, samples=4)
     assert recorded(asked).tolist() == [3, 4]
     return StudyExperiment(asked).combine(parts)
 

@@ -11,7 +11,7 @@ from colme.errors import LocalProtocolError
 from colme.protocol.board.board import LAST_ORIGIN, Page
 from colme.protocol.board.identity import BoardIdentity, InProcess
 from colme.protocol.board.messages import DigestMessage, RecordsMessage
-from colme.protocol.board.record import Entry, Record
+from colme.protocol.board.record import Entry, Foreign, Record
 from colme.protocol.events import Begin, Effects, Estimate, Received, Returned
 from colme.protocol.relay import BoardAlgorithm, BoardExchange, BoardState, Evidence
 from colme.rules.release import Profile
@@ -45,6 +45,23 @@ def written(
         **(facts | others),
     )
     return replace(record, signature=by.sign(record.content()))
+
+
+def foreign(name: str = "a", **fields: Any) -> Foreign:
+    """What a later version may write."""
+    who = InProcess(name)
+    made = Foreign(
+        **{
+            "version": 2,
+            "key": who.key,
+            "incarnation": 0,
+            "sequence": 7,
+            "body": b"something else",
+            "signature": bytes(64),
+            **fields,
+        }
+    )
+    return replace(made, signature=who.sign(made.content()))
 
 
 def contents(entries: Iterable[Entry]) -> dict[str, bytes]:
@@ -205,11 +222,12 @@ class World:
             self.agents[name].step(Returned(peer))
 
     def until_quiet(self, ticks: int) -> int:
-        """Tick, and deliver everything, until nothing is sent; how many ticks that took."""
+        """Tick, and deliver everything, until nobody has more to say; how many ticks that took."""
         for passed in range(ticks):
             for name in self.agents:
                 self.tick(name)
-            if not self.in_flight:
+            waiting = any(agent.has_more for agent in self.agents.values())
+            if not self.in_flight and not waiting:
                 return passed
             while self.in_flight:
                 self.deliver(self.in_flight.popleft())

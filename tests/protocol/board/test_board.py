@@ -79,12 +79,6 @@ def test_news_is_what_changes_the_board(entries: list[Entry], capacity: int) -> 
         assert board.merge(entry) is expected is (contents(board) != before)
 
 
-def test_who_is_barred_has_no_record() -> None:
-    board = filled([written("a", mean=0.1), written("b"), written("a", mean=0.2)])
-    assert board.records == (written("b"),)
-    assert not board.merge(written("a", sequence=2)), "a proof is for good"
-
-
 def test_it_has_room_for_somebody() -> None:
     with refused(ConfigError, "capacity"):
         Board((), capacity=0)
@@ -148,13 +142,6 @@ def test_two_that_tell_each_other_what_the_other_lacks_end_alike(
                     one.merge(entry)
     assert contents(me) == contents(other)
     assert not any(me.lacking(page) or me.wanting(page) for page in other.pages())
-
-
-def test_two_sides_of_one_contradiction_find_it_out() -> None:
-    """Their places are the same: only the fingerprint tells."""
-    me, other = filled([written("a", mean=0.1)]), filled([written("a", mean=0.2)])
-    (page,) = other.pages()
-    assert me.lacking(page) == me.wanting(page) == [origin("a")]
 
 
 HEAD = Head(origin=origin("a"))

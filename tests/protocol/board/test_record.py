@@ -15,12 +15,11 @@ from colme.protocol.board.identity import InProcess
 from colme.protocol.board.record import (
     LARGEST_BODY,
     RECORD_SIZE,
-    Foreign,
     Proof,
     Record,
     entry_from_bytes,
 )
-from support.boards import written
+from support.boards import foreign, written
 from support.refusing import refused
 
 numbers = st.floats(-1e100, 1e100)
@@ -143,12 +142,6 @@ def test_other_bytes_are_refused(data: bytes) -> None:
         entry_from_bytes(data)
 
 
-def test_newer_is_a_later_incarnation_and_then_a_later_sequence() -> None:
-    ordered = [(0, 1), (0, 2), (1, 1), (1, 3), (2, 1)]
-    made = [written("a", incarnation=one, sequence=two).order for one, two in ordered]
-    assert made == sorted(made)
-
-
 def test_an_origin_belongs_to_a_key() -> None:
     record = written("a")
     assert record.origin == sha256(record.key).hexdigest()[:32]
@@ -184,23 +177,6 @@ def test_a_proof_has_one_order() -> None:
     proof = Proof.from_pair(written("a", mean=0.1), written("a", mean=0.2))
     with refused(MessageError, "proof"):
         Proof(proof.second, proof.first)
-
-
-def foreign(name: str = "a", **fields: Any) -> Foreign:
-    """What a later version may write."""
-    who = InProcess(name)
-    made = Foreign(
-        **{
-            "version": 2,
-            "key": who.key,
-            "incarnation": 0,
-            "sequence": 7,
-            "body": b"something else",
-            "signature": bytes(64),
-            **fields,
-        }
-    )
-    return replace(made, signature=who.sign(made.content()))
 
 
 def test_a_record_of_another_version_is_kept_as_it_is() -> None:

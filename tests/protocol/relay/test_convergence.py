@@ -176,3 +176,18 @@ def test_however_much_is_new_messages_stay_small() -> None:
     assert sum(entries) == len(many)
     assert max(entries) == LARGEST_BATCH
     assert max(heads) == PAGE
+
+
+def test_a_proof_from_behind_reaches_whoever_was_left_to_tell_it_first() -> None:
+    """Both a and c have proved the later lie when the proof of the earlier one comes to a.
+
+    What they told each other at one time, c would tell: a waits a silent tick, and then tells it.
+    """
+    path = line("c", "a", "b", "d")
+    world = World(path)
+    told = {"d": (0, 0.3), "b": (0, 0.2), "a": (1, 0.3), "c": (1, 0.1)}
+    for name, (incarnation, mean) in told.items():
+        lie = written("liar", incarnation=incarnation, mean=mean)
+        world.agents[name].step(heard(min(path[name]), RecordsMessage((lie,))))
+    first, *others = world.settled()
+    assert all(other == first for other in others)
