@@ -107,6 +107,8 @@ def test_my_state_is_an_old_one_if_a_neighbour_knows_me_from_later(newer: Standi
 def test_two_processes_with_one_state_and_epoch_are_not_both_let_in() -> None:
     me, one, clone, peer = admission(), admission(), admission(), b()
     me.admit(peer, hello_of(one, at(3, 20)))
+    me.admit(peer, hello_of(clone, at(3, 20)))  # None of them has compared yet, and spoken.
+    peer.booted = (3, one.boot)
     with refused(Refused, "standing", reason=Reason.STALE_STATE):
         me.admit(peer, hello_of(clone, at(3, 20)))
     assert peer.is_copied
@@ -121,6 +123,7 @@ def test_a_process_that_is_let_in_is_no_older_state_of_itself() -> None:
     me, one, other, peer = admission(), admission(), admission(), b()
     hello = hello_of(one, at(3, 20))
     me.admit(peer, hello)
+    peer.booted = (3, one.boot)
     peer.heard_in(25)
     assert me.admit(peer, hello, again=True) == at(3, 20)
     assert peer.standing == at(3, 25)

@@ -313,14 +313,7 @@ async def test_whoever_has_an_old_state_is_told_of_those_that_were_replaced(tmp_
             await together(a, b)
 
 
-REFUSED_FOR_ONE_START = pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="the neighbour remembers the start of the old state, and takes the newest for its twin",
-)
-
-
-@pytest.mark.parametrize("pace", [pytest.param("relay", marks=REFUSED_FOR_ONE_START), "clock"])
+@pytest.mark.parametrize("pace", ["relay", "clock"])
 async def test_the_newest_backup_goes_on_after_an_old_one_was_refused(
     pace: str, tmp_path: Path
 ) -> None:

@@ -145,7 +145,6 @@ class Admission:
         if theirs.epoch > epoch:
             peer.is_copied = False
         peer.remember(theirs)
-        peer.booted = (theirs.epoch, hello.boot)
         return theirs
 
     def require_newest(self, peer: str, remembered: Standing, told: Standing) -> None:

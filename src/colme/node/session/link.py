@@ -294,6 +294,9 @@ class Link:
         answer = await self._hear_answer(talk)
         # Before it is told: whatever is posted from then on is of this session.
         self._outbox.open(answer)
+        # Not before it has compared, too: a state that finds itself old in doing so never speaks,
+        # and is no twin of the newest, which may begin the same start.
+        self._contact.booted = (talk.epoch, talk.boot)
         await self._host.welcomed(self.peer, answer)
         talk.welcomed = True
         return True
