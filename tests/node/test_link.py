@@ -23,6 +23,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from colme.errors import IdentityError
+from colme.node.clock import SystemClock
 from colme.node.contact import Contact
 from colme.node.node import Node
 from colme.node.session import link as module
@@ -80,7 +81,7 @@ async def speaking(link: Link, session: Slow, *, round_: int = 0) -> AsyncIterat
 
 def made_link() -> Link:
     unused: Any = None
-    return Link(Contact(name="b"), unused, Deaf(), random=Random(1))  # type: ignore[arg-type]
+    return Link(Contact(name="b"), unused, Deaf(), random=Random(1), clock=SystemClock())  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("answered", [True, False], ids=["hung up on", "not answered"])

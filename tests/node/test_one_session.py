@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from colme.node.clock import SystemClock
 from colme.node.config import NodeConfig
 from colme.node.node import Node
 from colme.node.session import link, neighbourhood
@@ -249,12 +250,22 @@ async def test_a_flood_of_one_neighbour_lets_the_others_in_between(
         assert len({when for when, _ in pieces}) == len(pieces)
 
 
+class TenSecondsALook(SystemClock):
+    """Time in which every portion takes ten seconds."""
+
+    def __init__(self) -> None:
+        self._looks = count()
+
+    def monotonic(self) -> float:
+        return 10.0 * next(self._looks)
+
+
 async def test_work_for_one_neighbour_is_paid_for_with_rest(tmp_path: Path) -> None:
-    """So that a flood has half of a node's time at most. Here a portion takes ten seconds."""
-    scene, times = Scene(tmp_path), count()
+    """So that a flood has half of a node's time at most."""
+    scene = Scene(tmp_path)
     async with node_of(scene.network, scene.config) as a:
         c = await scene.called_by("c")
-        a._parts.neighbourhood._links["c"]._clock = lambda: 10.0 * next(times)
+        a._parts.neighbourhood._links["c"]._clock = TenSecondsALook()
         await c.say(encode(RecordsMessage(records(0, 3 * PORTION)), 1))
         for taken in (PORTION, 2 * PORTION, 3 * PORTION):
             await until(lambda n=taken: len(board_of(a)) >= n)  # type: ignore[misc]

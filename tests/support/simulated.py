@@ -229,7 +229,7 @@ class Machine:
             self.acknowledged += len(samples)
 
 
-async def live(network: SimulatedNetwork, ticks: int) -> None:
+async def live(network: SimulatedNetwork, ticks: int, crashes: float) -> None:
     """Feed, crash and restart the machines until they have ticked so often together."""
     random, machines = network.random, list(network.machines.values())
     done = 0
@@ -242,7 +242,7 @@ async def live(network: SimulatedNetwork, ticks: int) -> None:
             for one in machines
         ]
         await passes(random.uniform(0.0, 1.5))
-        if random.random() < 0.05:
+        if random.random() < crashes:
             victim = random.choice(machines)
             assert victim.node is not None
             done += victim.node.status().round
@@ -261,7 +261,9 @@ async def live(network: SimulatedNetwork, ticks: int) -> None:
         await one.node.__aexit__(None, None, None)
 
 
-def simulated(neighbours: Neighbours, seed: int, *, ticks: int) -> SimulatedNetwork:
+def simulated(
+    neighbours: Neighbours, seed: int, *, ticks: int, crashes: float = 0.05
+) -> SimulatedNetwork:
     """Run three new nodes on a path, and return what passed between them."""
     for name in "abc":
         rmtree(neighbours.folder / name / "state", ignore_errors=True)
@@ -272,7 +274,7 @@ def simulated(neighbours: Neighbours, seed: int, *, ticks: int) -> SimulatedNetw
         network.machines[name] = machine
     loop = SimulatedLoop()
     try:
-        loop.run_until_complete(live(network, ticks))
+        loop.run_until_complete(live(network, ticks, crashes))
     finally:
         loop.close()
     return network

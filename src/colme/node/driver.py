@@ -120,7 +120,7 @@ class Driver:
         self._noise = noise
         self._supply = supply
         self._greet = greet
-        self._clock = clock
+        self.clock = clock
         self._random = random
         self._metrics = metrics
         self._fail = fail
@@ -161,7 +161,7 @@ class Driver:
     def wait(self) -> float:
         """Seconds until something is due by itself; 0 if nothing is."""
         at = self.agent.wake_at
-        return max(0.0, at - self._clock.monotonic()) if at is not None else 0.0
+        return max(0.0, at - self.clock.monotonic()) if at is not None else 0.0
 
     @property
     def version(self) -> object:
@@ -262,7 +262,7 @@ class Driver:
 
         The state of before is lost. Seconds since 1970 are above any that began so before.
         """
-        number = max(self._lost_incarnation + 1, int(self._clock.wall()))
+        number = max(self._lost_incarnation + 1, int(self.clock.wall()))
         await self._store.begin_incarnation(number)
         self._is_lost = False
         self._restore()
@@ -295,7 +295,7 @@ class Driver:
         except RemoteProtocolError as error:
             raise _refused(error) from error
         self._news += len(effects.changed)
-        self.arrivals |= dict.fromkeys(effects.changed, self._clock.wall())
+        self.arrivals |= dict.fromkeys(effects.changed, self.clock.wall())
         if isinstance(message, RoundMessage):
             self._peers[peer].heard_in(message.round)
         return effects
@@ -321,7 +321,7 @@ class Driver:
         return tuple(others)
 
     def _step(self, event: Event) -> Effects:
-        effects = self.agent.step(event, self._clock.monotonic())
+        effects = self.agent.step(event, self.clock.monotonic())
         self._journal.apply(effects)
         self._plan()
         return effects
@@ -329,17 +329,17 @@ class Driver:
     def _plan(self) -> None:
         """Wake when the agent wants to: one timer, moved only if it has to be."""
         if self.ended is None and self.agent.exchange.is_over:
-            self.ended = self._clock.wall()
+            self.ended = self.clock.wall()
         at = self.agent.wake_at if self._running and self._disk is None else None
         if at is not None and self._pace.clock is not None:
-            at = min(at, self._clock.monotonic() + LONGEST_WAIT)
+            at = min(at, self.clock.monotonic() + LONGEST_WAIT)
         if self._timer is not None:
             if at == self._wakes_at:
                 return
             self._forget_timer()
         if at is not None:
             self._wakes_at = at
-            delay = max(0.0, at - self._clock.monotonic())
+            delay = max(0.0, at - self.clock.monotonic())
             self._timer = self._loop.call_later(delay, self._supervise, self._wake)
 
     def _wake(self) -> None:
@@ -347,7 +347,7 @@ class Driver:
         if self._disk is not None or not self._running:
             return
         self._look_at_the_clock()
-        match self.agent.due(self._clock.monotonic()):
+        match self.agent.due(self.clock.monotonic()):
             case Begin(number):
                 self._begin(number)
             case Deadline():
@@ -366,7 +366,7 @@ class Driver:
         """Take in what a trial supplies, and begin a round or a tick with the noise that is due."""
         # Before noise is drawn; the agent would refuse to release, too.
         self._require_newest_state()
-        self.began = self.began or self._clock.wall()
+        self.began = self.began or self.clock.wall()
         over = self._pace.last is not None and number > self._pace.last
         supplied = () if self._supply is None or over else self._supply(number)
         self._journal.apply(Effects(persist=self._observe(supplied)))
@@ -390,7 +390,7 @@ class Driver:
         return changed
 
     def _look_at_the_clock(self) -> None:
-        before, self._drift = self._drift, self._clock.wall() - self._clock.monotonic()
+        before, self._drift = self._drift, self.clock.wall() - self.clock.monotonic()
         jump = self._drift - before
         if abs(jump) > LARGEST_DRIFT:
             self._metrics.clock_jumped()

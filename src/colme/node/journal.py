@@ -6,7 +6,6 @@ What comes while a commit runs shares the next one.
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from time import perf_counter
 from typing import Any
 
 from colme.errors import SampleError, StoreError
@@ -218,14 +217,14 @@ class Journal:
             )
             for peer in news:
                 peer.standing_is_stored = True  # Unless the commit fails, or more comes meanwhile.
-            began = perf_counter()
+            began = self._clock.monotonic()
             try:
                 await self._store.commit(commit)
             except StoreError:
                 for peer in news:
                     peer.standing_is_stored = False
                 raise
-            self._metrics.committed(perf_counter() - began)
+            self._metrics.committed(self._clock.monotonic() - began)
             self._ledger, self.round = ledger, number
         for name, message in pending.send:
             self._post(name, message)

@@ -394,6 +394,7 @@ class Node:
             fail=self._fail,
             log=log,
             random=self._random,
+            clock=self._clock,
         )
         source, roster = config.source, config.origins.roster
         supply = Synthetic(source).samples if isinstance(source, SyntheticSource) else None

@@ -7,7 +7,6 @@ an eighth of a node's memory: imported when somebody asks.
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from time import time
 
 from colme.node.driver import Driver
 from colme.node.owner.status import Answer
@@ -101,7 +100,7 @@ class Answering:
             kept = self._kept
             if kept is None or kept.made_of != driver.version:
                 kept = self._kept = await self._computed(driver)
-        age = None if kept.oldest is None else max(0.0, time() - kept.oldest)
+        age = None if kept.oldest is None else max(0.0, driver.clock.wall() - kept.oldest)
         return replace(kept.answer, oldest=age)
 
     async def _computed(self, driver: Driver) -> _Kept:

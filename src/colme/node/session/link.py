@@ -13,13 +13,12 @@ speaks from when the neighbour's hello was found good; the one before it, if any
 """
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
-from time import perf_counter
 from typing import Protocol
 
 from colme.errors import MessageError, StaleStateError, StoreError
+from colme.node.clock import Clock
 from colme.node.contact import Contact
 from colme.node.session.outbox import Outbox
 from colme.node.session.transport import Parted, PeerSession, Transport
@@ -138,7 +137,7 @@ class Link:
         host: Host,
         *,
         random: Random,
-        clock: Callable[[], float] = perf_counter,
+        clock: Clock,
     ) -> None:
         self.peer = peer.name
         self._contact = peer
@@ -408,12 +407,12 @@ class Link:
         self._host.heard(self.peer)
         refused: list[Refused] = []
         for portion in portions_of(message):
-            began = self._clock()
+            began = self._clock.monotonic()
             try:
                 self._host.receive(self.peer, portion)
             except Refused as error:
                 refused.append(error)
-            talk.worked += self._clock() - began
+            talk.worked += self._clock.monotonic() - began
             rest = 0.0
             if talk.worked >= TURN_SECONDS:
                 rest, talk.worked = talk.worked, 0.0

@@ -10,6 +10,7 @@ from traceback import format_tb
 from structlog.typing import FilteringBoundLogger
 
 from colme.errors import ConfigError, StaleStateError
+from colme.node.clock import Clock
 from colme.node.config import NodeConfig
 from colme.node.contact import NEVER, Contacts, names
 from colme.node.driver import Driver
@@ -76,6 +77,7 @@ class Neighbourhood:
         fail: Callable[[BaseException], None],
         log: FilteringBoundLogger,
         random: Random,
+        clock: Clock,
     ) -> None:
         _require_all_accounted_for(store, config, told_nothing_since)
         self.joined = asyncio.Event()
@@ -94,7 +96,8 @@ class Neighbourhood:
         self._loop = asyncio.get_running_loop()
         self._began = self._loop.time()
         self._links = {
-            name: Link(peer, transport, self, random=random) for name, peer in peers.items()
+            name: Link(peer, transport, self, random=random, clock=clock)
+            for name, peer in peers.items()
         }
         self._silent = False
         for peer in peers.values():
