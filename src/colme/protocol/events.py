@@ -42,7 +42,7 @@ class Deadline:
 class Returned:
     """A neighbour that was away is back: wait for it again, from the next round on.
 
-    A node also says how often the neighbour has started (`epoch`) and the round in which it is.
+    A hello of it also says how often it has started (`epoch`, 1 or more) and the round it is in.
     """
 
     peer: str

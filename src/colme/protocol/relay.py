@@ -330,8 +330,12 @@ class BoardExchange(Exchange):
                 expected = "one about boards: it runs another algorithm"
                 seen, reason = type(message).__name__, Reason.OTHER_CONFIGURATION
                 raise RemoteProtocolError(peer, "message", seen, expected, reason)
-            case Returned(peer):
-                self._peer(peer).start_anew()
+            case Returned(peer, epoch):
+                known = self._peer(peer)
+                if epoch:
+                    # A hello, which it may say time and again. A digest follows once it is let in.
+                    return Effects()
+                known.start_anew()
                 effects = Effects()
             case Deadline():
                 self._waited_long_enough = True
