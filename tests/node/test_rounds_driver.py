@@ -217,3 +217,15 @@ async def test_nobody_is_followed_past_the_last_round(
         await later(A_WHILE)
         assert max(post.round for post in one.posts) == 5
         assert one.driver.agent.round == 5
+
+
+async def test_rounds_that_wait_for_a_neighbour_are_stored_as_told_before_they_are_sent(
+    tmp_path: Path,
+) -> None:
+    """It lets this node in later: after a restart it would know of more than this node has told."""
+    for last in (2, 5):
+        async with driven(tmp_path, last_round=last) as one:
+            one.driver.start(heard=0)
+            await until(lambda: one.driver.ended)
+            await one.driver.welcomed("b")
+            assert one.store.told == {"b": last}

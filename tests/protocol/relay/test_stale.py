@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from colme.errors import (
+    ForkedStateError,
     LocalProtocolError,
     RemoteProtocolError,
     SnapshotError,
@@ -78,6 +79,15 @@ class TestStale:
         again.resume(through_json(me.state))
         for one in (me, again):
             assert words in self.stopped(one)
+
+    def test_a_proof_against_me_asks_for_another_key(self) -> None:
+        """Others have seen two records of mine that differ: no older state can go on either."""
+        me = exchange("me", ["a"])
+        released(me, 1, 25)
+        proof = Proof.from_pair(written("me", mean=0.1), written("me", mean=0.2))
+        me.step(heard("a", RecordsMessage((proof,))))
+        with refused(ForkedStateError, "state"):
+            me.step(Begin(2, ()))
 
     @pytest.mark.parametrize("draw", [25, 26])
     def test_a_new_incarnation_goes_on(self, draw: int) -> None:
