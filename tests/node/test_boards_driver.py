@@ -401,3 +401,22 @@ async def test_who_came_first_is_stored_and_stays_whoever_has_news(tmp_path: Pat
     async with boarded(tmp_path) as one:
         expected = [written(somebody(number)).origin for number in numbers]
         assert list(one.driver.agent.exchange.via) == expected
+
+
+async def test_an_allowlist_removes_all_that_it_does_not_list_from_memory_and_disk(
+    tmp_path: Path,
+) -> None:
+    """However many a neighbour has invented before there was one."""
+    listed = written(somebody(1)).origin
+    async with boarded(tmp_path) as one:
+        one.driver.start(0)
+        one.tell("b", *(written(somebody(number)) for number in range(40)))
+        one.tick()
+        await one.driver.flush()
+        assert len(one.store.entries) == 40
+    async with boarded(tmp_path, roster=(listed,)) as one:
+        assert [entry.origin for entry in one.board] == [listed]
+        one.driver.start(0)
+        one.tick()
+        await one.driver.flush()
+        assert list(one.store.entries) == [listed]
