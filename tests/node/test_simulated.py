@@ -34,6 +34,13 @@ def test_the_same_seed_gives_the_same_log_and_nothing_is_lost_or_drawn_twice(
     assert first.faults | again.faults | other.faults == set()
 
 
+@pytest.mark.parametrize("seed", [3, 4])
+def test_crashes_and_power_cuts_for_all_lose_nothing_and_stop_nobody(
+    three: Neighbours, seed: int
+) -> None:
+    assert simulated(three, seed, ticks=300, crashes=0.4).faults == set()
+
+
 apply = Journal.apply
 store = Journal.store
 

@@ -40,6 +40,7 @@ BEGAN = 1_800_000_000.0
 SENT_TOO_EARLY = "a release was sent before it was stored"
 ACKNOWLEDGED_TOO_EARLY = "a sample was acknowledged before it was stored"
 DRAWN_TWICE = "noise was drawn twice for the same samples"
+STOPPED = "a node with the newest state stopped"
 
 
 class _Passing(selectors.SelectSelector):
@@ -243,21 +244,26 @@ async def live(network: SimulatedNetwork, ticks: int, crashes: float) -> None:
         ]
         await passes(random.uniform(0.0, 1.5))
         if random.random() < crashes:
-            victim = random.choice(machines)
-            assert victim.node is not None
-            done += victim.node.status().round
-            await victim.crash()
+            # One machine, or a power cut for all of them.
+            victims = machines if random.random() < 0.2 else [random.choice(machines)]
+            for victim in victims:
+                assert victim.node is not None
+                done += victim.node.status().round
+                await victim.crash()
             await asyncio.gather(*feeding)
             await passes(random.uniform(0.0, 3.0))
-            await victim.start()
-            assert victim.node is not None
-            done -= victim.node.status().round
+            for victim in victims:
+                await victim.start()
+                assert victim.node is not None
+                done -= victim.node.status().round
         await asyncio.gather(*feeding)
         running = sum(one.node.status().round for one in machines if one.node is not None)
         if done + running >= ticks:
             break
     for one in machines:
         assert one.node is not None
+        if one.node._parts.failure.done():
+            network.faults.add(STOPPED)
         await one.node.__aexit__(None, None, None)
 
 

@@ -227,8 +227,9 @@ class Driver:
         for note in effects.noted:
             self._metrics.message_refused(peer, note.reason)
             self._log.info("noted of a neighbour", peer=peer, reason=note.reason, why=str(note))
-        # A record of its own shows whether this state is the newest.
-        self._supervise(self._require_newest_state)
+        if effects.persist:
+            # Stored at once: a record of its own, which shows whether this state is the newest.
+            self._supervise(self._require_newest_state)
         for error in effects.refused[1:]:
             self._metrics.message_refused(peer, error.reason)
         if effects.refused:
