@@ -9,6 +9,8 @@ import pytest
 
 from colme.algorithms import named
 from colme.errors import ConfigError, LocalProtocolError, UnknownOption
+from colme.inference import answers
+from colme.inference.answers import posterior
 from colme.network import Network
 from colme.privacy.mechanism import SeededLaplace
 from colme.protocol.agent import Agent
@@ -160,3 +162,26 @@ def test_records_of_another_version_are_passed_on_and_kept_apart() -> None:
     restored = Agent.restore(agent.settings, agent.snapshot())
     assert restored.boards.board.get(told.origin) == told
     assert agent.estimate.alone == before.alone
+
+
+def test_the_answer_is_told_who_was_admitted_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without that it could not tell an original from its copies."""
+    told: list[Any] = []
+
+    def watched(*arguments: Any, **options: Any) -> Any:
+        told.append(options["admitted"])
+        return posterior(*arguments, **options)
+
+    monkeypatch.setattr(answers, "posterior", watched)
+    settings = Settings(
+        name="a",
+        identity=InProcess("a"),
+        neighbours=("b",),
+        profile=Profile.bounded(0, 1, epsilon=1),
+        algorithm=Relay(),
+    )
+    agent = Agent(settings)
+    agent.observe(0.5)
+    agent.step(Received("b", RecordsMessage((written("x"), written("b")))))
+    assert agent.estimate.value == 0.5
+    assert told == [{written("b").origin: 0, written("x").origin: 1}]

@@ -91,7 +91,7 @@ class Society:
         self._origins = {agent.settings.origin: agent.settings.name for agent in self.agents}
         self._in_rounds = self.choices.algorithm == "paper"
         self._totals = [[0.0] for _ in self.agents]
-        """Of each agent's first 0, 1, 2 ... samples, which its owner alone knows."""
+        """Sums of each agent's first 0, 1, 2 ... samples, which its owner alone knows."""
         self.letters: list[list[Letter]] = [[] for _ in self.agents]
         """All that left each agent, the first first."""
         self.beliefs: list[Belief | None] = [None] * graph.agents

@@ -259,7 +259,7 @@ def empirical_margin(variance: float, count: int) -> float:
 
 
 def student_quantile(freedom: int) -> float:
-    """Of Student's distribution, at 97.5%: Cornish and Fisher's expansion, good to 1% from 3 on."""
+    """Return the 97.5% quantile of Student's distribution, to 1% from 3 degrees of freedom on."""
     if freedom < 1:
         return inf
     z = QUANTILE
@@ -331,7 +331,7 @@ class Own:
     """Exact, of all samples."""
     count: int
     variance: float
-    """That of the samples, exactly, together with a declared one if there is one."""
+    """Exact variance of the samples, combined with a declared one if there is one."""
     known: bool
     """Whether a variance was declared."""
     bounds: tuple[float, float]

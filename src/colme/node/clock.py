@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """What a node takes for the time."""
+    """Source of a node's time."""
 
     def wall(self) -> float:
         """Seconds since 1970, as people have them; may jump."""

@@ -245,3 +245,13 @@ def test_the_order_of_admission_outlives_a_restart() -> None:
     for one in (me, again):
         order = one._membership.order
         assert sorted(order, key=order.__getitem__) == expected
+
+
+def test_a_hello_alone_makes_no_digest() -> None:
+    """It may be said time and again; a digest follows once both ends have compared."""
+    me = exchange("me", ["a"])
+    me.step(Begin(1, ()))
+    me.step(Returned("a", epoch=2))
+    assert me.step(Begin(2, ())).send == ()
+    me.step(Returned("a"))
+    assert [type(message) for _, message in me.step(Begin(3, ())).send] == [DigestMessage]
